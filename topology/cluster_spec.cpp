@@ -134,6 +134,19 @@ void describe(Visitor& visitor, RingProtocolSpec& spec) {
                  "part of the bandwidth of links inside a node or super-node", fraction()});
 }
 
+void describe(Visitor& visitor, HeldCores& spec) {
+  constexpr Range some = between(0, 65536);
+  visitor.field({"node", &spec.node, "a collective inside a node or super-node", some});
+  visitor.field(
+      {"network", &spec.network,
+       "a collective between them, for each of its members in one of them; at most `node`", some});
+  visitor.field({"gather_pieces", &spec.gather_pieces,
+                 "a gather in pieces beside a product (communication.tensor.overlap)", some});
+  visitor.field({"reduce_pieces", &spec.reduce_pieces, "a reduction in pieces beside one", some});
+  visitor.field({"deepep", &spec.deepep, "kernels of moe.dispatcher: deepep", some});
+  visitor.field({"hybridep", &spec.hybridep, "kernels of moe.dispatcher: hybridep", some});
+}
+
 void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
   visitor.field({"library", choice(spec.library, {{"hccl"}, {"nccl"}}),
                  "whose selection communication.algorithm auto follows"});
@@ -179,6 +192,10 @@ void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
         v.field({"node_bandwidth", &spec.one_sided.node_bandwidth,
                  "part of the bandwidth of links inside a node or super-node", fraction()});
       });
+  visitor.section("cores",
+                  "cube cores that the kernel of an exchange holds while it runs; what is computed "
+                  "beside it lacks them",
+                  [&](Visitor& v) { describe(v, spec.cores); });
   bool present = spec.ll128.has_value();
   visitor.optional_section("ll128", "NCCL's protocol for small chunks of rings and trees", present,
                            [&](Visitor& v) {

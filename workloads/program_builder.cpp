@@ -185,7 +185,8 @@ void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions
 void ProgramBuilder::communicate(const LayerItem& item, Instructions& out) {
   if (const auto* call = std::get_if<LayerCommunication>(&item)) {
     const std::uint32_t slot = slot_of(call->id);
-    issue(call->name, call->group, call->call, slot, true, out, call->algorithm, call->in_kernel);
+    issue(call->name, call->group, call->call, slot, true, out, call->algorithm, call->in_kernel,
+          call->kernel);
     if (call->overlapped) {
       expects(call->id.role != CommunicationRole::other, "what is waited for later has a role");
       under_way_.insert(call->id);
@@ -232,7 +233,7 @@ void ProgramBuilder::library_launches(const char* name, double count, Instructio
 
 void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveCall call,
                            std::uint32_t slot, bool after_compute, Instructions& out,
-                           const std::string& algorithm, bool in_kernel) {
+                           const std::string& algorithm, bool in_kernel, ExchangeKernel kernel) {
   const Stream stream = stream_of(group);
   const OperatorCost cost = issue_cost(
       in_kernel ? LaunchClass::in_kernel : LaunchClass::communication, spec_.runtime, cluster_);
@@ -243,7 +244,8 @@ void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveC
                              .kind = exposed_kind(stream),
                              .issue = cost,
                              .algorithm = algorithm,
-                             .in_kernel = in_kernel};
+                             .in_kernel = in_kernel,
+                             .kernel = kernel};
   out.push_back(Communicate{call_of(stage_call), slot, after_compute});
 }
 

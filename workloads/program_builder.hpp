@@ -56,7 +56,7 @@ class ProgramBuilder {
   /// unless that is empty.
   void issue(const std::string& name, GroupKind group, CollectiveCall call, std::uint32_t slot,
              bool after_compute, Instructions& out, const std::string& algorithm = {},
-             bool in_kernel = false);
+             bool in_kernel = false, ExchangeKernel kernel = ExchangeKernel::library);
   /// Issues it and waits.
   void blocking(const std::string& name, GroupKind group, CollectiveCall call, Instructions& out);
   /// Issues a transfer to or from host memory behind what is computed so far, to be waited for by

@@ -49,6 +49,7 @@ Json call_json(const StageCall& call) {
             {"algorithm", call.algorithm},
             {"host_link", call.host_link.value()},
             {"in_kernel", call.in_kernel}};
+  if (call.kernel != ExchangeKernel::library) json["kernel"] = name(call.kernel);
   if (call.call.skew.factor.empty()) return json;
   json["skew"] = call.call.skew.factor;
   json["senders"] = call.call.skew.senders;

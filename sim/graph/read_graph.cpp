@@ -153,6 +153,9 @@ StageCall read_call(const Part& part) {
                  .algorithm = part.at("algorithm").text(),
                  .host_link = Seconds{part.at("host_link").number()},
                  .in_kernel = part.at("in_kernel").flag()};
+  static const auto kernels = names_of<ExchangeKernel>(exchange_kernels);
+  if (part.has("kernel"))
+    call.kernel = static_cast<ExchangeKernel>(part.at("kernel").choice(kernels));
   if (!part.has("skew")) return call;
   for (const Part& factor : part.at("skew").list())
     call.call.skew.factor.push_back(factor.number());

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pattern_planner.hpp"
+
 namespace stepcast {
 
 /// Groups are told apart by their devices, because different plans make the same group again and
@@ -50,6 +52,11 @@ double CollectiveTimes::alone(const Placement& placement, const StageCall& call,
       experts.push_back(placement.coordinates(member).ep);
   const double moving = planned(members(placement, call.group, rank), call.among(experts), chosen);
   return moving > 0 && !call.in_kernel ? moving + launch() : moving;
+}
+
+double CollectiveTimes::held(const Placement& placement, const StageCall& call, Rank rank) {
+  const Members group = members(placement, call.group, rank);
+  return held_by(fabric_, groups_[static_cast<std::size_t>(group)], call);
 }
 
 /// A search asks for thousands of sizes, and the times between two powers are nearly straight.

@@ -40,6 +40,7 @@ struct GroupPattern {
     std::uint32_t first_slot;
     std::string algorithm;
     std::vector<std::vector<NetworkFlow>> phases;  ///< without paths
+    double held = 0;                               ///< as NetworkCall::held
     friend bool operator==(const Call&, const Call&) = default;
   };
   std::uint32_t stage = 0;

@@ -11,10 +11,11 @@
 namespace stepcast {
 namespace {
 
-/// Of devices and hosts the fabric knows nothing but what it costs to start a collective, and the
-/// PCIe tree.
+/// Of devices and hosts the fabric knows nothing but what it costs to start a collective, the cores
+/// that it holds a part of, and the PCIe tree.
 void write_cluster(ClusterSpec cluster, KeyWriter& key) {
   key.number(cluster.device.launch.communication.value());
+  key.number(cluster.device.cube_cores);
   key.number(cluster.collectives.selection_latency_given);
   cluster.device = {};
   HostSpec host;
@@ -44,6 +45,7 @@ void write_call(const StageCall& call, KeyWriter& key) {
   key.text(call.algorithm);
   key.number(call.host_link.value());
   key.number(call.in_kernel);
+  key.number(call.kernel);
 }
 
 void write_program(const StageProgram& program, KeyWriter& key) {

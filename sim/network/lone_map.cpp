@@ -78,6 +78,7 @@ NetworkMap map_without_contention(const Placement& placement,
     for (const StageCall& call : programs[s].calls) {
       calls.push_back(static_cast<std::uint32_t>(map.calls.size()));
       map.calls.push_back(lone_call(call, s, stages, times.alone(placement, call, first)));
+      map.calls.back().held = times.held(placement, call, first);
     }
     for (std::uint8_t c = 0; c < channels; ++c)
       map.hops[c].push_back(lone_hop(input, Stage{s}, Channel{c}, times));

@@ -235,6 +235,7 @@ void MapBuilder::add_calls(std::uint32_t colour, const LinkClasses& links) {
   for (const GroupPattern::Call& planned : graph_.patterns()[object.pattern].calls) {
     NetworkCall& call =
         map_.calls.emplace_back(NetworkCall{planned.algorithm, planned.phases, colour, meeting});
+    call.held = planned.held;
     for (auto& phase : call.phases) {
       for (NetworkFlow& flow : phase) {
         flow.alone = flow.bytes * links.seconds_per_byte(flow_number);

@@ -105,6 +105,13 @@ CollectivePlan plan_call(const NetworkMapInput& input, std::span<const DeviceId>
   return plan_collective(input.fabric, devices, call, chosen, form);
 }
 
+/// Transfers over a host link are copies, and a kernel that exchanges tiles itself was measured
+/// with its exchanges.
+double held_by(const Fabric& fabric, std::span<const DeviceId> devices, const StageCall& call) {
+  if (call.over_host_link() || call.in_kernel) return 0;
+  return held_share(fabric, devices, call.call.kind, call.kernel);
+}
+
 /// Only the first phase pays the launch: a collective is one operator on its stream.
 std::vector<std::vector<NetworkFlow>> timed_phases(const CollectivePlan& plan, const Fabric& fabric,
                                                    bool in_kernel) {
@@ -143,7 +150,8 @@ void PatternPlanner::add(std::uint32_t index) {
   const CollectivePlan& planned = plan(call);
   if (!repeats_) return;  // it names links of other copies
   pattern_.calls.push_back({index, pattern_.slots, planned.algorithm,
-                            timed_phases(planned, input_.fabric, call.in_kernel)});
+                            timed_phases(planned, input_.fabric, call.in_kernel),
+                            held_by(input_.fabric, devices_, call)});
   for (const Phase& phase : planned.phases) {
     for (const PhaseFlow& flow : phase.flows) {
       for (const LinkWeight& l : flow.links)

@@ -32,6 +32,9 @@ class WireFrame {
 CollectivePlan plan_call(const NetworkMapInput& input, std::span<const DeviceId> devices,
                          const StageCall& call, NetworkForm form);
 
+/// NetworkCall::held of one call by the devices of its group.
+double held_by(const Fabric& fabric, std::span<const DeviceId> devices, const StageCall& call);
+
 /// The flows of each phase, their links left out; the launch of the collective counts in the first,
 /// unless a kernel that runs already starts it.
 std::vector<std::vector<NetworkFlow>> timed_phases(const CollectivePlan& plan, const Fabric& fabric,

@@ -62,6 +62,7 @@ class TracedMap {
     const CollectivePlan plan = plan_call(input_, devices, stage_call, input_.form);
     NetworkCall call{plan.algorithm, timed_phases(plan, input_.fabric)};
     call.arrivals = static_cast<std::uint32_t>(devices.size());
+    call.held = held_by(input_.fabric, devices, stage_call);
     call.once = true;
     for (std::size_t p = 0; p < plan.phases.size(); ++p)
       for (std::size_t f = 0; f < plan.phases[p].flows.size(); ++f) {

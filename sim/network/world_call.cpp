@@ -54,6 +54,7 @@ NetworkCall lone_world_call(const NetworkMapInput& input, StageCall stage_call) 
   const CollectivePlan plan = plan_call(input, devices, stage_call, NetworkForm::ports);
   NetworkCall call{plan.algorithm, timed_phases(plan, input.fabric)};
   call.group = NetworkCall::no_group;
+  call.held = held_by(input.fabric, devices, stage_call);
   call.lone = true;
   for (std::size_t p = 0; p < plan.phases.size(); ++p) {
     const std::vector<PhaseFlow>& flows = plan.phases[p].flows;

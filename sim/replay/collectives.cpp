@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "held_cores.hpp"
 #include "replayer.hpp"
 #include "stepcast/base/errors.hpp"
 
@@ -28,6 +29,9 @@ void Replayer::communicate(RankIndex r, const Communicate& instruction) {
   SlotState& slot = rank.slots[instruction.slot];
   slot.start = slot.end = unknown_time;
   slot.host = issued;
+  slot.held = network_call(r, instruction.call).held;
+  slot.device = rank.clocks.device;
+  slot.worked = rank.worked;
   slot.call = instruction.call;
   ++slot.issue;
   slot.issued = true;
@@ -46,8 +50,14 @@ void Replayer::communicate(RankIndex r, const Communicate& instruction) {
 Replayer::CallSummary Replayer::summary_of(const NetworkCall& call) {
   std::size_t flows = 0;
   for (const auto& phase : call.phases) flows += phase.size();
-  return {call.alone, call.group, call.arrivals,          static_cast<std::uint32_t>(flows),
-          call.lone,  call.once,  call.rivals.has_value()};
+  return {call.alone,
+          call.held,
+          call.group,
+          call.arrivals,
+          static_cast<std::uint32_t>(flows),
+          call.lone,
+          call.once,
+          call.rivals.has_value()};
 }
 
 /// Lets the head of the stream arrive at its meeting. What nothing can meet ends by arithmetic.
@@ -304,8 +314,26 @@ bool Replayer::wait_slot(RankIndex r, std::uint32_t slot) {
   if (crosses_stages) rank.met_after_pipeline = true;
   const std::uint32_t recorded =
       recorder_ ? recorder_->communication_of(r, state.entry) : Recording::none;
+  give_cores(r, state, call.kind, recorded);
   idle(r, state.end, state.start, call.kind, state.host, after_pipeline, recorded);
   return true;
+}
+
+/// What the exchange took from the compute stream is told when it is waited for; it counts as
+/// exposed, so that computing is what the operators take.
+void Replayer::give_cores(RankIndex r, const SlotState& state, ExposedKind kind,
+                          std::uint32_t recorded) {
+  RankState& rank = ranks_[r];
+  const Clocks before = rank.clocks;
+  const double taken =
+      taken_by({state.held, state.start, state.end, state.device, rank.worked - state.worked},
+               before.device);
+  if (!(taken > 0)) return;
+  rank.clocks.device += taken;
+  rank.times().exposed[static_cast<std::size_t>(kind)] += Seconds{taken};
+  if (!recorder_) return;
+  recorder_->give_cores(r, before, rank.clocks, recorded);
+  recorder_->piece(r, {before.device, rank.clocks.device, WaitPart::exposed, kind});
 }
 
 }  // namespace stepcast

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "held_cores.hpp"
 #include "stepcast/base/errors.hpp"
 
 /// What a rank's host gives to its device, streams and channels.
@@ -147,6 +148,7 @@ void Job::compute(Actors& a, std::uint32_t index) {
     const double took = ReferenceWorld::now() - *before;
     RankTimes& times = this->times(a);
     times.computing += Seconds{worked};
+    a.worked += worked;
     times.segments += 1;
     if (took <= worked * (1 + host_bound_margin) + clock_noise) return;
     times.host_bound_segments += 1;
@@ -161,7 +163,13 @@ void Job::communicate(Actors& a, const Communicate& instruction) {
   const auto issued = std::make_shared<Issued>();
   issue_communication(a, call.issue, issued);
   issued->call = &call;
+  const NetworkMap& map = input_.step.network;
+  issued->held = map.calls[map.call_of[a.rank][instruction.call]].held;
   a.slots[instruction.slot] = issued;
+  a.device.give([&a, issued] {
+    issued->device = ReferenceWorld::now();
+    issued->worked = a.worked;
+  });
   std::shared_ptr<Mark> mark;
   if (instruction.after_compute || a.step > 0) {
     mark = std::make_shared<Mark>();
@@ -180,6 +188,7 @@ void Job::communicate(Actors& a, const Communicate& instruction) {
         } else {
           meet(a, index, made, *issued);
         }
+        issued->end = ReferenceWorld::now();
         issued->over.reach();
       });
 }
@@ -196,7 +205,12 @@ void Job::wait(Actors& a, std::uint32_t slot) {
   a.device.give([this, &a, issued, kind = call->kind, after_pipeline] {
     const double from = ReferenceWorld::now();
     issued->over.await();
-    waited(a, from, issued->start, kind, issued->host, after_pipeline);
+    const double taken = taken_by(
+        {issued->held, issued->start, issued->end, issued->device, a.worked - issued->worked},
+        from);
+    ReferenceWorld::sleep_until(from + taken);
+    times(a).exposed[static_cast<std::size_t>(kind)] += Seconds{taken};
+    waited(a, from + taken, issued->start, kind, issued->host, after_pipeline);
   });
 }
 

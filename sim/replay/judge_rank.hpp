@@ -48,7 +48,9 @@ struct Mark {
 struct Issued {
   const StageCall* call = nullptr;
   HostReady host;
-  double start = 0;
+  double held = 0;  ///< NetworkCall::held
+  double start = 0, end = 0;
+  double device = 0, worked = 0;  ///< of the rank, when it was issued
   Mark over;
 };
 
@@ -75,6 +77,7 @@ struct Actors {
   std::vector<double> ends;   ///< of operators
   CompileLag lag;             ///< by the order in which it gets what was issued
   double compile_stall = 0;   ///< in the segment at hand
+  double worked = 0;          ///< device time of all segments so far
   ReferenceWorld::Signal operator_ended;
   std::array<Lane, streams> stream;
   std::array<Lane, channels> channel;

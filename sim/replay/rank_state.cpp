@@ -65,6 +65,10 @@ void RankState::append_state(bool free_host, bool follows_clock, double origin,
     write.number(slot.call);
     write.time(slot.start);
     write.time(slot.end);
+    if (slot.held > 0) {
+      write.time(slot.device);
+      write.number(worked - slot.worked);
+    }
     if (free_host) continue;
     write.time(slot.host.at);
     write.time(slot.host.prompt);
@@ -109,6 +113,7 @@ void RankState::shift(double time, std::uint32_t micro_batches) {
   for (SlotState& slot : slots) {
     slot.start += time;
     slot.end += time;
+    slot.device += time;
     slot.host.at += time;
     slot.host.prompt += time;
   }

@@ -45,6 +45,8 @@ struct Meeting {
 struct SlotState {
   double start = unknown_time, end = unknown_time;
   HostReady host;
+  double held = 0;                ///< NetworkCall::held
+  double device = 0, worked = 0;  ///< of the rank, when it was issued
   std::uint32_t call = 0;
   std::uint32_t issue = 0;  ///< how often the slot was issued: earlier ones may still be under way
   bool issued = false;
@@ -116,6 +118,7 @@ struct alignas(cache_line) RankState {
   std::uint32_t waiting_slot = 0;
 
   Clocks clocks;
+  double worked = 0;  ///< device time of all segments so far
   SpeedFactors speed;
   const StageProgram* program = nullptr;
   const std::uint32_t* call_of = nullptr;  ///< [call of the program] -> NetworkMap::calls

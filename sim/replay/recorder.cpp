@@ -116,6 +116,13 @@ void Recorder::wait(std::uint32_t r, const Clocks& before, const Clocks& after,
   add(r, before, {.after = after, .communication = communication, .kind = Recording::Kind::wait});
 }
 
+void Recorder::give_cores(std::uint32_t r, const Clocks& before, const Clocks& after,
+                          std::uint32_t communication) {
+  if (!records(r)) return;
+  add(r, before,
+      {.after = after, .communication = communication, .kind = Recording::Kind::give_cores});
+}
+
 void Recorder::sync(std::uint32_t r, const Clocks& before, const Clocks& after, double copied) {
   if (records(r)) add(r, before, {.after = after, .copied = copied, .kind = Recording::Kind::sync});
 }

@@ -32,6 +32,8 @@ class Recorder {
                       bool after_compute);
   void wait(std::uint32_t r, const Clocks& before, const Clocks& after,
             std::uint32_t communication);
+  void give_cores(std::uint32_t r, const Clocks& before, const Clocks& after,
+                  std::uint32_t communication);
   void sync(std::uint32_t r, const Clocks& before, const Clocks& after, double copied);
   /// Notes what moved the clocks since the last entry.
   void catch_up(std::uint32_t r, const Clocks& now);

@@ -247,6 +247,7 @@ void Replayer::compute(RankIndex r, std::uint32_t index) {
   if (recorder_) recorder_->segment(r, before, rank.clocks, index, worked);
   RankTimes& times = rank.times();
   times.computing += Seconds{worked};
+  rank.worked += worked;
   times.segments += 1;
   if (took <= worked * (1 + host_bound_margin)) return;
   times.host_bound_segments += 1;

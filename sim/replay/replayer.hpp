@@ -126,7 +126,7 @@ class Replayer : public EngineClient {
   /// What a NetworkCall comes to where nothing of it meets anything: most do not, and a job of many
   /// groups has more calls than a cache holds.
   struct CallSummary {
-    double alone;
+    double alone, held;
     std::uint32_t group, arrivals;
     std::uint32_t flows;  ///< of all phases
     bool lone, once;
@@ -140,6 +140,7 @@ class Replayer : public EngineClient {
   // collectives
   void communicate(RankIndex r, const Communicate& instruction);
   bool wait_slot(RankIndex r, std::uint32_t slot);
+  void give_cores(RankIndex r, const SlotState& state, ExposedKind kind, std::uint32_t recorded);
   void pump_stream(RankIndex r, Stream stream);
   void end_lone(RankIndex r, StreamState& state, const CallSummary& call, double start, double end);
   bool meets_nothing(RankIndex r, std::uint32_t index, const CallSummary& call, double start) const;

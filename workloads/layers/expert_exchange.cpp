@@ -320,6 +320,9 @@ Hops exchange_hops(const Experts& e, const Exchange& x) {
   Hops result = hops(e, x);
   drop_lone_hops(result, e);
   const bool library = e.form != nullptr && e.form->library();
+  if (library)
+    for (Hop& hop : result)
+      hop.call.kernel = e.form->hybrid ? ExchangeKernel::hybridep : ExchangeKernel::deepep;
   if (library && e.form->hybrid && !result.empty()) {
     surround_hybridep(result, e, x);
   } else if (library && x.role != CommunicationRole::dispatch && !result.empty()) {

@@ -20,14 +20,22 @@ CommunicationId piece_id(CommunicationRole role, std::int64_t piece) {
   return {.role = role, .piece = piece};
 }
 
+/// An exchange of one piece, beside the product of another.
+LayerCommunication beside_product(std::string name, CommunicationId id, CollectiveKind kind,
+                                  double bytes) {
+  LayerCommunication call = overlapped(std::move(name), id, GroupKind::tensor, kind, bytes);
+  call.kernel = ExchangeKernel::pieces;
+  return call;
+}
+
 /// Gathers in pieces, all started first, each waited for by its part of the product.
 template <class Put, class Product>
 void gather_then(const Put& put, const Shape& shape, const std::string& name,
                  CommunicationRole role, double bytes, const Product& product) {
   const auto pieces = static_cast<double>(shape.chunks);
   for (std::int64_t p = 0; p < shape.chunks; ++p)
-    put(overlapped(piece_name(name, p, shape), piece_id(role, p), GroupKind::tensor,
-                   CollectiveKind::all_gather, bytes / pieces));
+    put(beside_product(piece_name(name, p, shape), piece_id(role, p), CollectiveKind::all_gather,
+                       bytes / pieces));
   for (std::int64_t p = 0; p < shape.chunks; ++p) {
     put(WaitFor{piece_id(role, p)});
     put(product);
@@ -123,9 +131,9 @@ void rows_forward(LayerItems& items, const Shape& shape, const std::string& name
   }
   for (std::int64_t p = 0; p < shape.chunks; ++p) {
     part();
-    items.push_back(overlapped(piece_name(reduce, p, shape),
-                               piece_id(CommunicationRole::row_output, p), GroupKind::tensor, kind,
-                               reduced_bytes(last) / pieces));
+    items.push_back(beside_product(piece_name(reduce, p, shape),
+                                   piece_id(CommunicationRole::row_output, p), kind,
+                                   reduced_bytes(last) / pieces));
   }
   for (std::int64_t p = 0; p < shape.chunks; ++p)
     items.push_back(WaitFor{piece_id(CommunicationRole::row_output, p)});

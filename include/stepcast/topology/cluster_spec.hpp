@@ -301,6 +301,17 @@ struct OneSidedSpec {
   double node_bandwidth = 1;
 };
 
+/// So many cube cores of a device does the kernel of an exchange hold while it runs; 0: none, as
+/// where engines of their own move the bytes. Model: docs/models/collectives.md, "Beside what is
+/// computed".
+struct HeldCores {
+  double node = 0;  ///< a collective of the library inside a node or super-node
+  /// One between them, for each of its members in one of them, but at most `node`.
+  double network = 0;
+  double gather_pieces = 0, reduce_pieces = 0;  ///< pieces beside a product of tensor parallelism
+  double deepep = 0, hybridep = 0;              ///< kernels of these dispatchers
+};
+
 struct CollectiveLibrarySpec {
   enum class Library { hccl, nccl };
   Library library = Library::hccl;
@@ -319,6 +330,7 @@ struct CollectiveLibrarySpec {
   double pair_bandwidth = 1;             ///< part of that which its all-reduce of two ranks reaches
   TransferSpec transfer;
   OneSidedSpec one_sided;
+  HeldCores cores;
   std::optional<RingProtocolSpec> ll128;  ///< none: rings know the protocol Simple alone
 
   /// The step of a lone message inside a node or super-node.

@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,6 +52,21 @@ struct CollectiveCall {
   /// only list the links of the first ones (CollectivePlan::of_period); 0: not known.
   std::size_t period = 0;
 };
+
+/// Whose kernel moves the bytes of an exchange: it decides how many cores the device lacks
+/// meanwhile (HeldCores).
+enum class ExchangeKernel : std::uint8_t {
+  library,  ///< the collective library's
+  pieces,   ///< of tensor parallelism, beside the product that they belong to
+  deepep,
+  hybridep
+};
+inline constexpr std::size_t exchange_kernels = 4;
+const char* name(ExchangeKernel kernel);
+
+/// The part of the cores of a device that an exchange among these devices holds while it runs.
+double held_share(const Fabric& fabric, std::span<const DeviceId> members, CollectiveKind kind,
+                  ExchangeKernel kernel);
 
 /// The weight of a flow on a link is bytes over the link / bytes of the flow.
 struct LinkWeight {

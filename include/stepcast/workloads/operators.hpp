@@ -224,6 +224,7 @@ struct LayerCommunication {
   bool in_kernel = false;      ///< started by a kernel that runs already, not by the host
   CommunicationId id = {};     ///< has a role when it is `overlapped`
   Slack slack = {};
+  ExchangeKernel kernel = ExchangeKernel::library;
 };
 struct WaitFor {
   CommunicationId id;

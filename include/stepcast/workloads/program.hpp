@@ -71,6 +71,7 @@ struct StageCall {
   Seconds host_link{0};
   bool over_host_link() const { return host_link > Seconds{0}; }
   bool in_kernel = false;  ///< a kernel that runs already starts it: no launch
+  ExchangeKernel kernel = ExchangeKernel::library;
 
   /// What members with these expert ranks send: the factors of a skew by member.
   CollectiveCall among(std::span<const std::uint32_t> expert_ranks) const;

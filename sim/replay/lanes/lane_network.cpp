@@ -13,6 +13,9 @@ void LaneReplayer::communicate(RankIndex r, const StepOp& op) {
   LaneSlot& slot = rank.slots[op.slot];
   slot.end.unknown = lanes;
   ++slot.issue;
+  slot.held = network_call(r, op.index).held;
+  slot.device = rank.clocks.device;
+  slot.worked = rank.worked;
   issued.meeting = meeting_of(r, op.index);
   LaneMeeting& meeting = meetings_[issued.meeting];
   meeting.members.push_back({r, op.index, op.slot, slot.issue, call.stream});
@@ -102,6 +105,7 @@ void LaneReplayer::arrive_together(std::uint32_t id, const LaneTimes& start) {
     if (!state.together.empty()) free_streams_.emplace_back(member.rank, member.stream);
     LaneSlot& slot = rank.slots[member.slot];
     if (slot.issue != member.issue) continue;
+    slot.start = meeting.start;
     slot.end.set(end);
     if (rank.waiting == Waiting::slot && rank.awaited == member.slot) wake(member.rank);
   }
@@ -168,6 +172,7 @@ void LaneReplayer::finish(std::uint32_t id, std::size_t lane, double end) {
     state.free_at[lane] = end;
     LaneSlot& slot = rank.slots[member.slot];
     if (slot.issue != member.issue) continue;
+    slot.start[lane] = meeting.start[lane];
     slot.end.set(lane, end);
     if (rank.waiting == Waiting::slot && rank.awaited == member.slot)
       known(member.rank, lane, slot.end);

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "../held_cores.hpp"
 #include "lane_replayer.hpp"
 #include "stepcast/base/random.hpp"
 
@@ -85,6 +86,7 @@ void LaneReplayer::compute(LaneRank& rank, std::uint32_t index) {
   LaneSpeeds speeds = rank.speeds;
   const LaneTimes drawn = jitter(rank);
   for (std::size_t l = 0; l < lanes; ++l) speeds.device[l] *= drawn[l];
+  rank.worked = rank.worked + speeds.device * segment.device_time();
   if (!host_is_free_) {
     rank.queue.run(rank.clocks, segment, speeds);
     return;
@@ -106,12 +108,17 @@ void LaneReplayer::synchronise(LaneRank& rank) {
 }
 
 bool LaneReplayer::wait_slot(LaneRank& rank, std::uint32_t slot) {
-  const LaneDate& end = rank.slots[slot].end;
-  if (end.unknown > 0) {
+  const LaneSlot& state = rank.slots[slot];
+  if (state.end.unknown > 0) {
     wait_for(rank, Waiting::slot, slot);
     return false;
   }
-  rank.clocks.device = later(rank.clocks.device, end.at);
+  LaneTimes& now = rank.clocks.device;
+  for (std::size_t l = 0; state.held > 0 && l < lanes; ++l)
+    now[l] += taken_by({state.held, state.start[l], state.end.at[l], state.device[l],
+                        rank.worked[l] - state.worked[l]},
+                       now[l]);
+  now = later(now, state.end.at);
   return true;
 }
 

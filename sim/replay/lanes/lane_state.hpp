@@ -49,6 +49,8 @@ struct LaneDate {
 
 struct LaneSlot {
   LaneDate end;
+  double held = 0;                  ///< NetworkCall::held
+  LaneTimes start, device, worked;  ///< where it holds cores, as in SlotState
   std::uint32_t issue = 0;
 };
 
@@ -112,6 +114,7 @@ struct LaneRank {
   bool held = false;          ///< goes on in some lanes only
 
   LaneClocks clocks;
+  LaneTimes worked;  ///< device time of all segments so far
   LaneSpeeds speeds;
   LaneTimes copied;  ///< when the last HostCopy has what it copies
   LaneQueue queue;

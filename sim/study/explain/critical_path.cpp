@@ -63,6 +63,7 @@ class PathReader {
   void slacks();
   ExposedKind kind_of(const Recording::Communication& c) const;
   std::string name_of(const Recording::Communication& c) const;
+  std::string given_to(const Recording::Entry& entry) const;
 
   const RecordedRun& run_;
   ExecutedGraph graph_;
@@ -74,6 +75,12 @@ ExposedKind PathReader::kind_of(const Recording::Communication& c) const {
   if (c.network == Recording::none) return ExposedKind::pipeline;
   const Recording::Member& first = *run_.recording.members_of(c);
   return program(first.rank_class).calls[first.call].kind;
+}
+
+/// The category of what held the cores.
+std::string PathReader::given_to(const Recording::Entry& entry) const {
+  const Recording::Communication& c = run_.recording.communications[entry.communication];
+  return std::string(name(kind_of(c))) + " communication";
 }
 
 std::string PathReader::name_of(const Recording::Communication& c) const {
@@ -112,6 +119,9 @@ void PathReader::step(Vertex before, Vertex vertex, double from, double to) {
       return host("host: issue communication");
     case Kind::sync:
       return host("host: synchronise");
+    case Kind::give_cores:
+      operators_["cores held by exchanges"] += to - from;
+      return add(place.rank_class, from, to, given_to(entry), "cores held by an exchange");
     case Kind::wait:
     case Kind::pause:
       operators_["pauses"] += to - from;

@@ -123,6 +123,9 @@ void ExecutedGraph::add_rank(std::uint32_t c) {
       case Kind::wait:
         add_wait(c, e);
         break;
+      case Kind::give_cores:
+        add_given_cores(c, e);
+        break;
       case Kind::sync:
         add_sync(c, e);
         break;
@@ -188,6 +191,13 @@ void ExecutedGraph::add_wait(std::uint32_t c, std::uint32_t e) {
   } else {
     arc(before(c, e, Clock::device), device, entry.after.device - clocks_before(c, e).device);
   }
+}
+
+void ExecutedGraph::add_given_cores(std::uint32_t c, std::uint32_t e) {
+  carry(c, e, Clock::main);
+  carry(c, e, Clock::worker);
+  const double taken = run_.recording.ranks[c].entries[e].after.device - clocks_before(c, e).device;
+  arc(before(c, e, Clock::device), at(c, e, Clock::device), taken);
 }
 
 void ExecutedGraph::add_sync(std::uint32_t c, std::uint32_t e) {

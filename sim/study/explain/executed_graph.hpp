@@ -61,6 +61,7 @@ class ExecutedGraph {
   void add_segment(std::uint32_t rank_class, std::uint32_t entry);
   void add_issue(std::uint32_t rank_class, std::uint32_t entry);
   void add_wait(std::uint32_t rank_class, std::uint32_t entry);
+  void add_given_cores(std::uint32_t c, std::uint32_t e);
   void add_sync(std::uint32_t rank_class, std::uint32_t entry);
   void add_pause(std::uint32_t rank_class, std::uint32_t entry);
   void add_communication(std::uint32_t index);

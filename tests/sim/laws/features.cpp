@@ -14,6 +14,7 @@ const std::vector<std::string>& all_features() {
                              "model latent",
                              "library hccl",
                              "library nccl",
+                             "held cores",
                              "topology single_switch",
                              "topology leaf_spine",
                              "topology rail_optimized",

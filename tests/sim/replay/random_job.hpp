@@ -52,6 +52,10 @@ inline ClusterSpec random_cluster(std::int64_t devices) {
       *rc::gen::element(CollectiveLibrarySpec::Library::hccl, CollectiveLibrarySpec::Library::nccl);
   c.collectives.step_latency = 5_us;
   c.device.launch.communication = 3_us;
+  c.device.cube_cores = 20;
+  const double cores = *rc::gen::element(0.0, 0.0, 2.0, 9.0);
+  c.collectives.cores.node = cores;
+  c.collectives.cores.network = cores / 2;
   return c;
 }
 

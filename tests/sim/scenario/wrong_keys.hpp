@@ -82,6 +82,16 @@ inline constexpr WrongRow wrong_keys[] = {
      "s.yaml:11:28: cluster.device.interference.matmul: is 0.5, allowed: 1 to 1000\n"
      "s.yaml:12:16: cluster.device.tile_task: is 1 without a unit, allowed: a time such as "
      "1.5us or 12.3s"},
+    {"more_held_cores_than_there_are", "  collectives: {library: hccl,",
+     "  collectives: {cores: {node: 20, deepep: 21, hybridep: 5}, library: hccl,",
+     "s.yaml:26:31: cluster.collectives.cores.node: is 20, allowed: less than the 20 of "
+     "device.cores.cube\n"
+     "s.yaml:26:43: cluster.collectives.cores.deepep: is 21, allowed: less than the 20 of "
+     "device.cores.cube"},
+    {"held_cores_that_never_count", "  collectives: {library: hccl,",
+     "  collectives: {cores: {network: 2}, library: hccl,",
+     "s.yaml:26:34: cluster.collectives.cores.network: is 2 but never more than "
+     "collectives.cores.node, which is 0, allowed: 0"},
     {"no_steps", "expect:", "simulate: {steps: 0}\nexpect:",
      "s.yaml:50:19: simulate.steps: is 0, allowed: 1 to 100000"},
     {"sweep_file", "expect:", "sweep: {base: x.yaml}\nexpect:",

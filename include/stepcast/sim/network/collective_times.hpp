@@ -22,6 +22,8 @@ class CollectiveTimes {
   const CollectiveChoice& choice() const { return choice_; }
   /// This is the time of one call of the group of `rank`, with the launch of its first phase [s].
   double alone(const Placement& placement, const StageCall& call, Rank rank);
+  /// This is NetworkCall::held of the call by the group of that rank.
+  double held(const Placement& placement, const StageCall& call, Rank rank);
   /// These are the devices of a group, to ask for it more than once.
   enum class Members : std::uint32_t {};
   Members members(const Placement& placement, GroupKind group, Rank rank);

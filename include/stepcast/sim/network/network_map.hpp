@@ -53,6 +53,7 @@ struct NetworkCall {
   std::optional<StreamSet> rivals = {};
   double alone = 0;      ///< all phases with their latencies, beside those of its likes [s]
   double one_group = 0;  ///< the same of one group, when its likes do not move either [s]
+  double held = 0;       ///< part of a member's cores that it holds while it runs
 };
 
 /// A rank's pipeline transfers go over in-order channels, which say what moves, and to which stage.

@@ -27,11 +27,12 @@ struct Recording {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
   enum class Kind : std::uint8_t {
-    segment,  ///< the device runs operators
-    issue,    ///< the host issues a collective, or posts a send or a receive
-    wait,     ///< the compute stream waits for a communication
-    sync,     ///< the host waits for the compute stream
-    pause     ///< anything else that moved a clock: data loading, garbage collection, a checkpoint
+    segment,     ///< the device runs operators
+    issue,       ///< the host issues a collective, or posts a send or a receive
+    wait,        ///< the compute stream waits for a communication
+    give_cores,  ///< it was slower beside a communication that held some of its cores
+    sync,        ///< the host waits for the compute stream
+    pause  ///< anything else that moved a clock: data loading, garbage collection, a checkpoint
   };
 
   /// An entry is what moved the clocks of a rank class. It began with the clocks after the entry
