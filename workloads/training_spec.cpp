@@ -230,6 +230,9 @@ void describe(Visitor& visitor, KernelSpec& spec) {
                  "of layers whose parts read the same norm (model.block parallel): products of "
                  "attention and feed-forward by themselves, or one that reads the norm and one "
                  "that adds up both outputs"});
+  visitor.field({"heads", choice(spec.heads, {{"joined"}, {"transposed"}}),
+                 "fused attention reads what projections wrote, or queries, keys, values and "
+                 "context are transposed around it, each by a kernel (MindFormers)"});
   visitor.field({"softmax", choice(spec.softmax, {{"whole"}, {"causal"}}),
                  "of attention that is not one kernel; causal: Megatron-LM's kernel, which reads "
                  "no score above the diagonal (docs/models/operators.md)"});

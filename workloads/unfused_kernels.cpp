@@ -291,6 +291,52 @@ void append_statements(LayerItems& out, const Operator& whole, const Unfused& in
   }
 }
 
+/// A tensor of as many elements for each token and head of the rank, in the other order.
+Operator transposed(const Operator& core, const std::string& name, double elements) {
+  Operator op = core;
+  op.name = core.name + " " + name + " transposed";
+  op.role = OperatorRole::other;
+  op.work = MemoryBoundWork{};
+  op.launch = LaunchClass::vector;
+  op.flops = Flops{0};
+  op.bytes = Bytes{copy * elements};
+  return op;
+}
+
+/// Fused attention between what brings its operands, or gradients of its results, into the order
+/// of heads and what takes them back (MindFormers, LlamaAttention: `transpose`, `_merge_heads`).
+void append_transposed(LayerItems& out, const Operator& core, const AttentionWork& work,
+                       const ModelSpec& model) {
+  const auto& a = std::get<GroupedQueryAttention>(model.attention);
+  const double tokens = work.sequences * work.query_length;
+  const double kv_heads =
+      std::max(1.0, work.heads * static_cast<double>(a.kv_heads) / static_cast<double>(a.heads));
+  const double wide = tokens * work.heads * work.v_dim;
+  const auto operands = [&](const char* ending) {
+    const auto put = [&](const char* name, double heads, double size) {
+      out.push_back(transposed(core, std::string(name) + ending, tokens * heads * size));
+    };
+    put("query", work.heads, work.qk_dim);
+    put("key", kv_heads, work.qk_dim);
+    put("value", kv_heads, work.v_dim);
+  };
+  if (work.backward) {
+    out.push_back(transposed(core, "context gradient", wide));
+    out.push_back(core);
+    return operands(" gradient");
+  }
+  operands("");
+  out.push_back(core);
+  out.push_back(transposed(core, "context", wide));
+}
+
+/// The core, where its operands are brought into another order.
+const AttentionWork* between_transposed(const LayerItem& item, const KernelSpec& kernels) {
+  if (kernels.heads != KernelSpec::Heads::transposed) return nullptr;
+  const auto* op = std::get_if<Operator>(&item);
+  return op == nullptr ? nullptr : std::get_if<AttentionWork>(&op->work);
+}
+
 const Unfused* replacement(const LayerItem& item, const std::vector<Unfused>& table) {
   const auto* op = std::get_if<Operator>(&item);
   if (op == nullptr || !std::holds_alternative<MemoryBoundWork>(op->work)) return nullptr;
@@ -306,6 +352,10 @@ LayerItems with_unfused_kernels(LayerItems items, const KernelSpec& kernels,
   const std::vector<Unfused> table = unfused(kernels, model);
   LayerItems out;
   for (LayerItem& item : items) {
+    if (const AttentionWork* core = between_transposed(item, kernels)) {
+      append_transposed(out, std::get<Operator>(item), *core, model);
+      continue;
+    }
     const Unfused* instead = replacement(item, table);
     if (instead == nullptr) {
       out.push_back(std::move(item));

@@ -5,10 +5,10 @@ namespace stepcast {
 
 /// An exchange that the compute stream is about to wait for, in seconds of the replay.
 struct HeldExchange {
-  double held = 0;             ///< part of the cores that its kernel holds
-  double start = 0, end = 0;   ///< while it runs
-  double issued = 0;           ///< where the compute stream was when it was issued
-  double worked = 0;           ///< what the compute stream has computed since then
+  double held = 0;            ///< part of the cores that its kernel holds
+  double start = 0, end = 0;  ///< while it runs
+  double issued = 0;          ///< where the compute stream was when it was issued
+  double worked = 0;          ///< what the compute stream has computed since then
 };
 
 /// Device time that it took from what was computed beside it: while it ran, the compute stream did

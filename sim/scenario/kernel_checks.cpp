@@ -170,6 +170,15 @@ void check_idle_statements(const WorkloadSpec& workload, Checks& checks) {
   checks.require(
       kernels.router == KernelSpec::Router::fused || workload.model.moe || !checks.good({"model"}),
       "runtime.kernels.router", "is statements but the model has no experts, allowed: fused");
+  if (kernels.heads == KernelSpec::Heads::joined || !checks.good({"model", "training.attention"}))
+    return;
+  const auto& linear = workload.model.linear;
+  checks.require(std::holds_alternative<GroupedQueryAttention>(workload.model.attention) &&
+                     !(linear && linear->full_every == 0) &&
+                     workload.training.attention != TrainingSpec::Attention::unfused,
+                 "runtime.kernels.heads",
+                 "is transposed but attention is no fused kernel of heads that a projection wrote "
+                 "(model.attention.kind gqa, training.attention), allowed: joined");
 }
 
 }  // namespace

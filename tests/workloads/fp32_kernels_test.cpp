@@ -66,6 +66,29 @@ TEST(Fp32Kernels, RotationsSwapHalvesByAProduct) {
   }
 }
 
+TEST(Fp32Kernels, HeadsAreTransposedAroundFusedAttention) {
+  WorkloadSpec spec = mindformers();
+  spec.runtime.kernels.heads = KernelSpec::Heads::transposed;
+  const auto& a = std::get<GroupedQueryAttention>(spec.model.attention);
+  const Passes passes = transformer_layer(context(spec), LayerKind::dense);
+  const auto tokens = static_cast<double>(spec.training.micro_batch * spec.training.sequence);
+  const double wide = tokens * static_cast<double>(a.heads * a.head_dim);
+  const double narrow = tokens * static_cast<double>(a.kv_heads * a.head_dim);
+  for (const LayerItems* plain : {&passes.forward, &passes.backward}) {
+    const LayerItems items = in_statements(spec, *plain);
+    double bytes = 0;
+    int kernels = 0;
+    for (const LayerItem& item : items)
+      if (const auto* op = std::get_if<Operator>(&item); op && op->name.ends_with("transposed")) {
+        bytes += op->bytes.value();
+        EXPECT_EQ(op->flops.value(), 0);
+        ++kernels;
+      }
+    EXPECT_EQ(kernels, 4);
+    EXPECT_DOUBLE_EQ(bytes, (2 + 2) * 2 * (wide + narrow));
+  }
+}
+
 // MindFormers: silu is kept for the gradients of both projections, and a product with a mask cuts
 // a rotation in two.
 TEST(Fp32Kernels, LeaveToAFuserWhatNoOtherKernelReads) {

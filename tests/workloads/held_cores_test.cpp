@@ -11,12 +11,8 @@ constexpr double sixteenth = 1.0 / 16;
 ClusterSpec with_cores(std::int64_t nodes) {
   ClusterSpec spec = switched({.nodes = nodes, .per_node = 4});
   spec.device.cube_cores = 16;
-  spec.collectives.cores = {.node = 8,
-                            .network = 3,
-                            .gather_pieces = 1,
-                            .reduce_pieces = 6,
-                            .deepep = 5,
-                            .hybridep = 4};
+  spec.collectives.cores = {
+      .node = 8, .network = 3, .gather_pieces = 1, .reduce_pieces = 6, .deepep = 5, .hybridep = 4};
   return spec;
 }
 
@@ -61,8 +57,8 @@ TEST(HeldCores, KernelsOfTheirOwnHaveTheirOwn) {
 TEST(HeldCores, EnginesOfTheirOwnHoldNone) {
   ClusterSpec spec = with_cores(2);
   spec.collectives.cores = {};
-  for (const auto kernel : {ExchangeKernel::library, ExchangeKernel::pieces,
-                            ExchangeKernel::deepep, ExchangeKernel::hybridep})
+  for (const auto kernel : {ExchangeKernel::library, ExchangeKernel::pieces, ExchangeKernel::deepep,
+                            ExchangeKernel::hybridep})
     EXPECT_EQ(held(spec, first_devices(8), kernel), 0);
 }
 

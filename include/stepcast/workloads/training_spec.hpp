@@ -216,6 +216,9 @@ struct KernelSpec {
   enum class Block { apart, joined };
   /// Of attention that is not one kernel: over all scores, or over those below the diagonal.
   enum class Softmax { whole, causal };
+  /// Of queries, keys, values and context around fused attention: as projections have them, or
+  /// brought into the order of heads and back.
+  enum class Heads { joined, transposed };
   Norm norm = Norm::fused;
   Rope rope = Rope::fused;
   Activation activation = Activation::fused;
@@ -223,11 +226,12 @@ struct KernelSpec {
   Scales scales = Scales::joined;
   Block block = Block::apart;
   Softmax softmax = Softmax::whole;
+  Heads heads = Heads::joined;
 
   /// Whether no row is replaced by its statements; a router makes them itself.
   bool all_fused() const {
     return norm != Norm::unfused && norm != Norm::fp32 && rope == Rope::fused &&
-           activation == Activation::fused;
+           activation == Activation::fused && heads == Heads::joined;
   }
 };
 

@@ -13,6 +13,8 @@ void Drawing::pick_frameworks() {
   if (!draft_.features.contains("kernels unfused") && chance(25)) {
     take("runtime.kernels.norm", "norm", "fp32");
     if (chance(60)) take("runtime.kernels.rope", "rope", "fp32");
+    const bool heads = !unfused_ && !no_softmax_ && draft_.file != "latent.yaml";
+    if (heads && chance(40)) take("runtime.kernels.heads", "heads", "transposed");
   }
   if (!has("communication.gradient.precision=bf16") && chance(20))
     take("communication.gradient.reduce_copy", "reduce_copy", "bf16");

@@ -78,6 +78,7 @@ const std::vector<std::string>& all_features() {
                              "rebuild needed",
                              "norm fp32",
                              "rope fp32",
+                             "heads transposed",
                              "pass square",
                              "reduce_copy bf16",
                              "stand_ins shapes",

@@ -1,9 +1,10 @@
+#include "../../../sim/replay/held_cores.hpp"
+
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
 
-#include "../../../sim/replay/held_cores.hpp"
 #include "pipelines.hpp"
 
 // What an exchange takes from what is computed beside it: docs/models/collectives.md.
@@ -60,8 +61,12 @@ StageProgram beside() {
   OperatorCost work;
   work.device = 4;
   program.segments.emplace_back(std::vector<OperatorCost>{work});
-  program.calls.push_back({"gather", GroupKind::dense_data, {CollectiveKind::all_gather, Bytes{1}},
-                           Stream::data, ExposedKind::data, {}});
+  program.calls.push_back({"gather",
+                           GroupKind::dense_data,
+                           {CollectiveKind::all_gather, Bytes{1}},
+                           Stream::data,
+                           ExposedKind::data,
+                           {}});
   program.slots = 1;
   ChunkProgram chunk;
   chunk.forward = chunk.first_forward = {Communicate{0, 0, true}, Compute{0}, Wait{0}};
