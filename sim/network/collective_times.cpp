@@ -55,6 +55,7 @@ double CollectiveTimes::alone(const Placement& placement, const StageCall& call,
 }
 
 double CollectiveTimes::held(const Placement& placement, const StageCall& call, Rank rank) {
+  if (call.over_host_link()) return 0;  // its group means nothing
   const Members group = members(placement, call.group, rank);
   return held_by(fabric_, groups_[static_cast<std::size_t>(group)], call);
 }

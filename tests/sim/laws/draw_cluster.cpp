@@ -16,11 +16,6 @@ void Drawing::pick_cluster() {
   if (!spread_ && chance(9)) return pick_platform();
   set("cluster.node.devices", node_);
   take("cluster.collectives.library", "library", word({"hccl", "nccl"}));
-  if (chance(40)) {
-    hit("held cores");
-    set("cluster.collectives.cores",
-        "{node: 6, network: 2, gather_pieces: 1, reduce_pieces: 5, deepep: 4, hybridep: 3}");
-  }
   pick_topology();
   kinds_ = !spread_ && world() / node_ >= 2 && chance(18);
   if (!kinds_) {

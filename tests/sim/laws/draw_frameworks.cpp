@@ -13,13 +13,17 @@ void Drawing::pick_frameworks() {
   if (!draft_.features.contains("kernels unfused") && chance(25)) {
     take("runtime.kernels.norm", "norm", "fp32");
     if (chance(60)) take("runtime.kernels.rope", "rope", "fp32");
-    const bool heads = !unfused_ && !no_softmax_ && draft_.file != "latent.yaml";
-    if (heads && chance(40)) take("runtime.kernels.heads", "heads", "transposed");
   }
   if (!has("communication.gradient.precision=bf16") && chance(20))
     take("communication.gradient.reduce_copy", "reduce_copy", "bf16");
   if (!has("communication.gradient.accumulation=separate") && chance(15))
     take("communication.gradient.stand_ins", "stand_ins", "shapes");
+  if (!unfused_ && !no_softmax_ && draft_.file != "latent.yaml" && chance(20))
+    take("runtime.kernels.heads", "heads", "transposed");
+  if (!chance(40)) return;
+  hit("held cores");
+  set("cluster.collectives.cores",
+      "{node: 6, network: 2, gather_pieces: 1, reduce_pieces: 5, deepep: 4, hybridep: 3}");
 }
 
 /// Experts on so many ranks, whose exchanges are kernels of a library.
