@@ -16,6 +16,7 @@ constexpr double no_slack = 1e-9;  ///< of the run
 
 std::vector<PathShare> longest_first(const std::map<std::string, double>& times, double scale) {
   std::vector<PathShare> shares;
+  shares.reserve(times.size());
   for (const auto& [name, seconds] : times) shares.push_back({name, seconds * scale});
   std::ranges::stable_sort(shares, std::greater<>{}, &PathShare::seconds);
   return shares;

@@ -6,6 +6,7 @@
 #include <boost/range/iterator_range.hpp>
 #include <cmath>
 #include <limits>
+#include <ranges>
 
 #include "stepcast/base/errors.hpp"
 
@@ -264,13 +265,13 @@ void ExecutedGraph::solve() {
   longest_.assign(vertices_, unreached);
   from_.assign(vertices_, none);
   longest_[source()] = 0;
-  for (auto v = order.rbegin(); v != order.rend(); ++v) {
-    for (const auto& edge : boost::make_iterator_range(out_edges(*v, graph))) {
+  for (const Vertex v : std::views::reverse(order)) {
+    for (const auto& edge : boost::make_iterator_range(out_edges(v, graph))) {
       const auto to = static_cast<Vertex>(target(edge, graph));
-      const double date = longest_[*v] + graph[edge];
+      const double date = longest_[v] + graph[edge];
       if (date <= longest_[to]) continue;
       longest_[to] = date;
-      from_[to] = *v;
+      from_[to] = v;
     }
   }
   slack_.assign(vertices_, std::numeric_limits<double>::infinity());
