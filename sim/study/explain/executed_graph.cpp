@@ -6,7 +6,6 @@
 #include <boost/range/iterator_range.hpp>
 #include <cmath>
 #include <limits>
-#include <ranges>
 
 #include "stepcast/base/errors.hpp"
 
@@ -265,7 +264,8 @@ void ExecutedGraph::solve() {
   longest_.assign(vertices_, unreached);
   from_.assign(vertices_, none);
   longest_[source()] = 0;
-  for (const Vertex v : std::views::reverse(order)) {
+  for (std::size_t i = order.size(); i-- > 0;) {
+    const Vertex v = order[i];
     for (const auto& edge : boost::make_iterator_range(out_edges(v, graph))) {
       const auto to = static_cast<Vertex>(target(edge, graph));
       const double date = longest_[v] + graph[edge];
