@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "dispatcher_fixtures.hpp"
 #include "known_models.hpp"
@@ -132,6 +133,21 @@ TEST(Dispatchers, OfDeepEPSendBothHopsAtOnce) {
   const Passes whole = expert_module(context(deepep_spec(false)));
   EXPECT_EQ(calls_and_waits(whole.forward),
             (Names{"notify dispatch", "dispatch", "combine notify", "combine"}));
+}
+
+// Both hops are one kernel, so that its cores count once.
+TEST(Dispatchers, OfDeepEPHoldCoresOnce) {
+  const auto kernels = [](bool cut) {
+    std::map<ExchangeKernel, int> of;
+    for (const LayerItem& item : expert_module(context(deepep_spec(cut))).forward)
+      if (const auto* call = std::get_if<LayerCommunication>(&item);
+          call != nullptr && call->call.kind == CollectiveKind::all_to_all)
+        ++of[call->kernel];
+    return of;
+  };
+  using Kernels = std::map<ExchangeKernel, int>;
+  EXPECT_EQ(kernels(true), (Kernels{{ExchangeKernel::deepep, 2}, {ExchangeKernel::joined, 2}}));
+  EXPECT_EQ(kernels(false), (Kernels{{ExchangeKernel::deepep, 2}}));
 }
 
 TEST(Dispatchers, OfDeepEPWaitOnce) {

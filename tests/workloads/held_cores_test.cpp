@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "collective_fabrics.hpp"
+#include "lowering_fixtures.hpp"
 
 // What part of a device's cores an exchange holds: docs/models/collectives.md.
 namespace stepcast::test {
@@ -52,6 +53,21 @@ TEST(HeldCores, KernelsOfTheirOwnHaveTheirOwn) {
   EXPECT_DOUBLE_EQ(held(spec, all, ExchangeKernel::pieces, CollectiveKind::all_reduce), 6);
   EXPECT_DOUBLE_EQ(held(spec, all, ExchangeKernel::deepep, CollectiveKind::all_to_all), 5);
   EXPECT_DOUBLE_EQ(held(spec, all, ExchangeKernel::hybridep, CollectiveKind::all_to_all), 4);
+}
+
+TEST(HeldCores, PiecesAreThoseBesideAProduct) {
+  WorkloadSpec spec = lowering::workload(lowering::small_dense());
+  spec.plan.tp = 4;
+  spec.plan.sequence_parallel = true;
+  LayerContext layer = lowering::context(spec);
+  layer.tensor_chunks = 4;
+  int pieces = 0;
+  for (const LayerItem& item : transformer_layer(layer, LayerKind::dense).forward)
+    if (const auto* call = std::get_if<LayerCommunication>(&item)) {
+      EXPECT_EQ(call->kernel == ExchangeKernel::pieces, call->overlapped) << call->name;
+      pieces += call->kernel == ExchangeKernel::pieces ? 1 : 0;
+    }
+  EXPECT_EQ(pieces, 4 * 4);
 }
 
 TEST(HeldCores, EnginesOfTheirOwnHoldNone) {

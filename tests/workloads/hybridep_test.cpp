@@ -82,6 +82,7 @@ TEST(HybridEP, SendsARowOncePerRankByOneSidedWrites) {
           call != nullptr && call->call.kind == CollectiveKind::all_to_all) {
         EXPECT_NEAR(call->call.bytes.value(), ranks * tokens * row, 1) << call->name;
         EXPECT_EQ(call->algorithm, "one_sided");
+        EXPECT_EQ(call->kernel, ExchangeKernel::hybridep);
       }
   const Traffic masks = traffic(module.forward, GroupKind::expert, CollectiveKind::all_gather);
   EXPECT_EQ(masks.calls, 1);

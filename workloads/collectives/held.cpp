@@ -10,7 +10,7 @@ namespace stepcast {
 namespace {
 
 constexpr std::array<const char*, exchange_kernels> kernel_names{"library", "pieces", "deepep",
-                                                                 "hybridep"};
+                                                                 "hybridep", "joined"};
 
 /// A collective that leaves its node has channels for each NIC that it enters by.
 double library_cores(const Fabric& fabric, std::span<const DeviceId> members) {
@@ -44,6 +44,8 @@ double held_share(const Fabric& fabric, std::span<const DeviceId> members, Colle
       return share(cores.deepep);
     case ExchangeKernel::hybridep:
       return share(cores.hybridep);
+    case ExchangeKernel::joined:
+      return 0;
   }
   if (!(cores.node > 0)) return 0;  // members need not be looked at
   return share(library_cores(fabric, members));

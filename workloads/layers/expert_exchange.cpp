@@ -298,6 +298,15 @@ Hops cast_back(Hops hops, const Experts& e, const Exchange& x) {
   return hops;
 }
 
+/// Both hops of an exchange between nodes are one kernel of such a library.
+void hold_cores(Hops& hops, bool hybrid) {
+  const ExchangeKernel own = hybrid ? ExchangeKernel::hybridep : ExchangeKernel::deepep;
+  for (Hop& hop : hops) {
+    const bool joins = hops.size() > 1 && hop.call.id.leg == ExchangeLeg::inner;
+    hop.call.kernel = joins ? ExchangeKernel::joined : own;
+  }
+}
+
 }  // namespace
 
 double Experts::back_bytes(double n) const {
@@ -320,9 +329,7 @@ Hops exchange_hops(const Experts& e, const Exchange& x) {
   Hops result = hops(e, x);
   drop_lone_hops(result, e);
   const bool library = e.form != nullptr && e.form->library();
-  if (library)
-    for (Hop& hop : result)
-      hop.call.kernel = e.form->hybrid ? ExchangeKernel::hybridep : ExchangeKernel::deepep;
+  if (library) hold_cores(result, e.form->hybrid);
   if (library && e.form->hybrid && !result.empty()) {
     surround_hybridep(result, e, x);
   } else if (library && x.role != CommunicationRole::dispatch && !result.empty()) {

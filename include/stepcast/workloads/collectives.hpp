@@ -59,9 +59,10 @@ enum class ExchangeKernel : std::uint8_t {
   library,  ///< the collective library's
   pieces,   ///< of tensor parallelism, beside the product that they belong to
   deepep,
-  hybridep
+  hybridep,
+  joined  ///< that of another exchange, which starts with it and holds the cores of both
 };
-inline constexpr std::size_t exchange_kernels = 4;
+inline constexpr std::size_t exchange_kernels = 5;
 const char* name(ExchangeKernel kernel);
 
 /// The part of the cores of a device that an exchange among these devices holds while it runs.
