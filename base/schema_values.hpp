@@ -3,22 +3,22 @@
 
 #include "stepcast/base/describe.hpp"
 
-/// These are the JSON Schemas of single values. What many keys share stands once, below `$defs` of
+/// The JSON Schemas of single values. What many keys share stands once, below `$defs` of
 /// the schema.
 namespace stepcast {
 
 using Json = nlohmann::ordered_json;
 
-/// This is `{"$ref": "#/$defs/NAME"}`.
+/// `{"$ref": "#/$defs/NAME"}`.
 Json reference(const std::string& name);
 
-/// This says what a field accepts, its default, and what it means.
+/// Says what a field accepts, its default, and what it means.
 Json field_schema(const Field& field);
 
 /// This accepts one of some words.
 Json words_schema(const std::vector<Option>& options);
 
-/// These are the shared values that `json` refers to, directly or through one another, by name.
+/// The shared values that `json` refers to, directly or through one another, by name.
 Json shared_values(const Json& json);
 
 }  // namespace stepcast

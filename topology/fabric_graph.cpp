@@ -153,7 +153,7 @@ double max_flow(const Capacities& capacities, std::size_t vertices) {
 
 namespace {
 
-/// It is no way to other devices.
+/// No way to other devices.
 bool leads_to_host(const Link& link) { return info(link.kind).family.tier == LinkTier::host; }
 
 }  // namespace

@@ -66,7 +66,7 @@ struct PassOrders {
   LayerOrder forward, backward, backward_input, recomputed;
   double waiting = 0;  ///< bytes of gradients that wait for weight gradients, at most
 };
-/// They are found for the rank whose experts have most to do; none where layers stay as written.
+/// Found for the rank whose experts have most to do; none where layers stay as written.
 PassOrders pass_orders(const WorkloadSpec& spec, const ClusterSpec& cluster, const PieceKey& key,
                        const ExpertLoads& loads);
 

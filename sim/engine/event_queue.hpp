@@ -31,10 +31,10 @@ class EventQueue {
  public:
   bool empty() const { return soon_.empty(); }
   const QueuedEvent& top() const { return soon_.back(); }
-  /// These are the first few, the very first last: one at least, unless there is none.
+  /// The first few, the very first last: one at least, unless there is none.
   const std::vector<QueuedEvent>& soon() const { return soon_; }
   void push(const QueuedEvent& event);
-  /// This says whether all others of the first few are new among them.
+  /// Says whether all others of the first few are new among them.
   bool pop();
   std::vector<QueuedEvent> ordered() const;
   void swap(EventQueue& other);

@@ -40,7 +40,7 @@ class FlowNetwork {
 /// The network in SimGrid, of which a process has one. This is the entry of the module.
 using MakeSimgridNetwork = FlowNetwork*(const std::vector<double>& bandwidths);
 
-/// This makes it, loading the module. Throws EngineError when the module is missing.
+/// Makes it, loading the module. Throws EngineError when the module is missing.
 FlowNetwork& simgrid_network(const std::vector<double>& bandwidths);
 
 /// The world of the judge, likewise.

@@ -157,7 +157,7 @@ class SimgridNetwork : public FlowNetwork {
 }  // namespace
 }  // namespace stepcast
 
-/// It lives as long as SimGrid, which keeps the callback: to the end of the process.
+/// Lives as long as SimGrid, which keeps the callback: to the end of the process.
 extern "C" [[gnu::visibility("default")]] stepcast::FlowNetwork* stepcast_simgrid_network(
     const std::vector<double>& bandwidths) {
   static auto* const network = new stepcast::SimgridNetwork(bandwidths);

@@ -272,7 +272,7 @@ double SimgridWorld::move(const std::vector<Part>& parts) {
 }  // namespace
 }  // namespace stepcast
 
-/// It lives as long as SimGrid: to the end of the process.
+/// Lives as long as SimGrid: to the end of the process.
 extern "C" [[gnu::visibility("default")]] stepcast::ReferenceWorld* stepcast_simgrid_world(
     const stepcast::Platform& platform) {
   static auto* const world = new stepcast::SimgridWorld(platform);

@@ -3,7 +3,7 @@
 
 namespace stepcast {
 
-/// This is the time of the routed experts of one MoE layer by themselves, from dispatch to combine,
+/// The time of the routed experts of one MoE layer by themselves, from dispatch to combine,
 /// with the host that issues them and exchanges that meet no other (docs/models/expert_parallel.md,
 /// "The module by itself").
 ExpertModuleTimes expert_module_times(const Scenario& scenario, const Placement& placement);

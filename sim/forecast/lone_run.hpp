@@ -3,7 +3,7 @@
 
 namespace stepcast {
 
-/// This is one forward and one backward of a program on one rank, whose exchanges meet no other.
+/// One forward and one backward of a program on one rank, whose exchanges meet no other.
 struct LoneRun {
   ExpertModuleTimes times;
   Seconds device{0};         ///< of its kernels
@@ -13,7 +13,7 @@ struct LoneRun {
   Seconds waited() const { return times.forward + times.backward - device; }
 };
 
-/// This runs the first chunk of the program.
+/// Runs the first chunk of the program.
 LoneRun run_alone(const Scenario& scenario, const Placement& placement, StageProgram program);
 /// What the first is more, and hides more, than the second.
 SplitExperts difference(const LoneRun& split, const LoneRun& whole);

@@ -5,7 +5,7 @@
 namespace stepcast {
 namespace {
 
-/// This is the peak of the precision that the matrix products run in, the mean over all devices.
+/// The peak of the precision that the matrix products run in, the mean over all devices.
 double matmul_peak(const Scenario& scenario) {
   const bool fp8 = scenario.workload.training.precision == TrainingSpec::Precision::fp8_mixed;
   const auto peak = [fp8](const DeviceSpec& device) {

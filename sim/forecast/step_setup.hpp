@@ -10,10 +10,10 @@
 
 namespace stepcast {
 
-/// These are the stalls of a job whose devices, hosts and links do not differ for ever.
+/// The stalls of a job whose devices, hosts and links do not differ for ever.
 StallsSpec without_spread(StallsSpec spec);
 
-/// This is all of a step that no draw changes: it is made once and replayed as often as seeds or
+/// All of a step that no draw changes: it is made once and replayed as often as seeds or
 /// replicas ask for it. The scenario, its loads and the ideal outlive it.
 struct StepSetup {
   StepSetup(const Scenario& scenario, const AttentionLoads* loads, const Ideal& ideal,
@@ -22,23 +22,23 @@ struct StepSetup {
   StepSetup& operator=(const StepSetup&) = delete;
 
   StallPlan stalls(const StallsSpec& spec) const;
-  /// This says whether `stalls.spread` changes something.
+  /// Says whether `stalls.spread` changes something.
   bool spreads() const;
-  /// This says whether the classes are those of a job without spread, of which the worst replicas
+  /// Says whether the classes are those of a job without spread, of which the worst replicas
   /// are replayed; otherwise, with spread, every rank is a class of its own.
   bool folds_worst() const;
   bool judged() const;  ///< by SimGrid alone (simulate.engine)
-  /// This is what a replay needs, but for the stalls.
+  /// What a replay needs, but for the stalls.
   ReplayInput replay_input() const;
   /// A process makes at most one run in which SimGrid shares flows.
   Timeline replayed(const StallPlan& stalls, Recording* record = nullptr,
                     const RecordedClasses& recorded = {}) const;
 
-  /// This calls a function with the input of the network map. Only the programs of the scenario
+  /// Calls a function with the input of the network map. Only the programs of the scenario
   /// itself have it, not those of an ideal host.
   NetworkMap with_network_input(bool describe_links,
                                 const std::function<NetworkMap(const NetworkMapInput&)>& use) const;
-  /// This says whether all links are as the cluster has them, and alike for all nodes.
+  /// Says whether all links are as the cluster has them, and alike for all nodes.
   bool intact() const;
 
   const Scenario& scenario;

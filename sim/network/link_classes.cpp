@@ -120,7 +120,7 @@ void LinkClasses::keep_tightest_private(std::uint32_t flow) {
   if (!classes_[tightest].in_engine) enter(classes_[tightest]);
 }
 
-/// This is the flow alone with its copies, before any other flow is looked at.
+/// The flow alone with its copies, before any other flow is looked at.
 double LinkClasses::seconds_per_byte(std::uint32_t flow) const {
   double slowest = 0;
   for (const std::uint32_t i : of_flow_[flow]) {

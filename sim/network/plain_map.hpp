@@ -3,7 +3,7 @@
 
 namespace stepcast {
 
-/// This is build_network_map with every replica looked at: the reference of JobPeriod.
+/// build_network_map with every replica looked at: the reference of JobPeriod.
 NetworkMap build_plain_network_map(const NetworkMapInput& input);
 
 }  // namespace stepcast

@@ -9,7 +9,7 @@
 /// Private to plan/.
 namespace stepcast {
 
-/// It keeps what jobs of a search answered in one SQLite file, so that a search that was ended goes
+/// Keeps what jobs of a search answered in one SQLite file, so that a search that was ended goes
 /// on where it was. What `put` returned from survives the death of the process. Every function
 /// throws InputError that names the file when it cannot be read or written, or is another kind of
 /// file.
@@ -28,7 +28,7 @@ class AnswerStore {
   std::unique_ptr<Connection> connection_;
 };
 
-/// This is run_in_workers, but jobs whose answers the store (may be null) has under `key(i)` are
+/// run_in_workers, but jobs whose answers the store (may be null) has under `key(i)` are
 /// not run; they are `done` first, in order. Failed jobs are not kept.
 void run_kept(AnswerStore* store, std::size_t count, int workers,
               const std::function<std::string(std::size_t)>& key,

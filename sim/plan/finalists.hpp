@@ -9,7 +9,7 @@
 /// Private to plan/.
 namespace stepcast {
 
-/// These are simulated points with what they take under the stalls of the plan, the one with the
+/// Simulated points with what they take under the stalls of the plan, the one with the
 /// least quantile first, of equal ones the one that needs least memory. Jobs are kept in `store`
 /// (may be null) under `key`. Throws as `run_seeds`.
 std::vector<PlanPoint> run_finalists(const PlanSpace& space, const SearchPath& search, int workers,

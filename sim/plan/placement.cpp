@@ -155,7 +155,7 @@ std::int64_t PlacementProblem::layers() const {
   return sum;
 }
 
-/// This is the objective of every solver here, so that their answers can be compared.
+/// The objective of every solver here, so that their answers can be compared.
 double placement_time(const PlacementProblem& problem, const PlacedLayers& placed) {
   const LayerSums prefix(problem);
   const std::vector<LayerSlice> slices = slices_of(problem, placed);

@@ -183,7 +183,7 @@ std::optional<PlacementSolution> PeriodSearch::solve(const std::optional<PlacedL
 
 }  // namespace
 
-/// It answers nothing where there are too many columns, which the caller takes as a word to go on.
+/// Answers nothing where there are too many columns, which the caller takes as a word to go on.
 std::optional<PlacementSolution> place_by_columns(const PlacementProblem& problem,
                                                   const std::optional<PlacedLayers>& start,
                                                   const PlacementLimits& limits) {

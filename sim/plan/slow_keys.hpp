@@ -29,7 +29,7 @@ static_assert(std::ranges::all_of(slow_keys, is_searched_key, &SlowKey::path));
 static_assert(is_searched_key(schedule_key) && is_searched_key(devices_key));
 static_assert(std::size(searched_keys) == fast_key_count + std::size(slow_keys) + 2);
 
-/// These are the words that `search` stands for at the key.
+/// The words that `search` stands for at the key.
 inline std::vector<std::string> words_of(const SlowKey& key) {
   if (key.searched.front() == nullptr) return built_words(key.path);
   std::vector<std::string> words;

@@ -4,7 +4,7 @@
 
 namespace stepcast {
 
-/// This reads the factors of every empirical law of `stalls.spread` from the file that it names.
+/// Reads the factors of every empirical law of `stalls.spread` from the file that it names.
 /// What is wrong goes to `reading`, at the line of the file or where the scenario names it.
 void read_factors(const Node& root, const SearchPath& search, SpreadSpec& spread, Reading& reading);
 

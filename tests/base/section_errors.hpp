@@ -5,7 +5,7 @@
 
 namespace stepcast::test {
 
-/// This is what is wrong with a text of which `body` describes the mapping, a line each.
+/// What is wrong with a text of which `body` describes the mapping, a line each.
 template <class Describe>
 std::string errors_of(std::string_view text, const Describe& body, Reading& reading) {
   const Node root = parse_document(text, "f");

@@ -3,22 +3,22 @@
 
 #include "stepcast/base/version.hpp"
 
-/// This says which build of the program is running, so that a result can tell what made it.
+/// Says which build of the program is running, so that a result can tell what made it.
 namespace stepcast {
 
-/// This is the commit that the program was built from, `-dirty` where files differed from it. It is
+/// The commit that the program was built from, `-dirty` where files differed from it. It is
 /// empty where the build knew no git, and in programs that are not shipped, such as tests.
 const char* build_commit();
 
-/// This is a hash over the build id of the executable or module that holds this code: 16
+/// A hash over the build id of the executable or module that holds this code: 16
 /// hexadecimal digits that change with every change of the machine code, and not with the machine.
 /// stepcast-mpi has that of the stepcast beside which it was built.
 const std::string& build_fingerprint();
 
-/// This is that hash for the executable or module that holds the code at an address.
+/// That hash for the executable or module that holds the code at an address.
 std::string fingerprint_of(const void* code);
 
-/// This is the head of a JSON result: version of the format and of the program, commit (null where
+/// The head of a JSON result: version of the format and of the program, commit (null where
 /// it is not known) and fingerprint. `Json` is a type of nlohmann-json.
 template <class Json>
 Json program_head() {

@@ -10,7 +10,7 @@ namespace stepcast {
 /// written.
 std::string canonical_text(const Visitor::Body& body);
 
-/// This is the SHA-256 of `text` in lower-case hexadecimal.
+/// The SHA-256 of `text` in lower-case hexadecimal.
 std::string sha256(const std::string& text);
 
 }  // namespace stepcast

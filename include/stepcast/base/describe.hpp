@@ -78,19 +78,19 @@ struct Choice {
   std::vector<Option> words() const;
 };
 
-/// This makes a choice whose option i is the enumerator with value i.
+/// Makes a choice whose option i is the enumerator with value i.
 template <class E>
 Choice choice(E& target, std::vector<Option> options) {
   return {std::move(options), [&target] { return static_cast<std::size_t>(target); },
           [&target](std::size_t i) { target = static_cast<E>(i); }};
 }
 
-/// This makes a choice of which only the first option is built, so that it has no target.
+/// Makes a choice of which only the first option is built, so that it has no target.
 inline Choice only_first(std::vector<Option> options) {
   return {std::move(options), [] { return std::size_t{0}; }, [](std::size_t) {}};
 }
 
-/// This is a count that may also be one word (`auto`, `none`), which stands for nothing.
+/// A count that may also be one word (`auto`, `none`), which stands for nothing.
 struct OptionalCount {
   std::optional<std::int64_t>* target;
   std::string_view word;
@@ -106,7 +106,7 @@ struct OptionalTime {
   std::string_view word;
 };
 
-/// This is a count, the list of its parts, or a word with the count such as `balanced(4)`, which
+/// A count, the list of its parts, or a word with the count such as `balanced(4)`, which
 /// asks for parts.
 struct PartsOf {
   std::int64_t* count;               ///< in the range of the field
@@ -129,13 +129,13 @@ struct Identifier {
   std::string* target;  ///< a name of lower-case letters, digits and `. _ -`
 };
 
-/// These are the value types that a key can hold; the set is closed.
+/// The value types that a key can hold; the set is closed.
 using Target =
     std::variant<Seconds*, Bytes*, BytesPerSecond*, FlopsPerSecond*, double*, std::int64_t*, bool*,
                  std::string*, Identifier, Choice, OptionalCount, OptionalNumber, OptionalTime,
                  PartsOf, Tolerance, std::vector<std::string>*, std::vector<std::int64_t>*>;
 
-/// This says whether a key may also hold a list of its values, or the word `search` for all that
+/// Says whether a key may also hold a list of its values, or the word `search` for all that
 /// suit it.
 enum class Several { no, listed, listed_or_searched };
 
@@ -171,10 +171,10 @@ class Visitor {
 
   virtual ~Visitor() = default;
   virtual void field(const Field& field) = 0;
-  /// This describes a nested mapping. A missing one is visited all the same, so that its defaults
+  /// Describes a nested mapping. A missing one is visited all the same, so that its defaults
   /// and its required keys count.
   virtual void section(std::string_view key, std::string_view doc, const Body& body) = 0;
-  /// This describes a nested mapping that may be left out or be the word `none`; `present` says
+  /// Describes a nested mapping that may be left out or be the word `none`; `present` says
   /// whether it is there.
   virtual void optional_section(std::string_view key, std::string_view doc, bool& present,
                                 const Body& body) = 0;
@@ -185,16 +185,16 @@ class Visitor {
   /// The mapping's keys depend on which of the alternatives' names stands in it as a key: exactly
   /// one must. Each body describes that key itself and whatever may stand beside it.
   virtual void one_of(std::size_t& current, const std::vector<Alternative>& bodies) = 0;
-  /// This describes a list of mappings; `resize` is called with the number of entries before
+  /// Describes a list of mappings; `resize` is called with the number of entries before
   /// `body(i)` describes each.
   virtual void list(std::string_view key, std::string_view doc, std::size_t size,
                     const std::function<void(std::size_t)>& resize,
                     const std::function<void(Visitor&, std::size_t)>& body) = 0;
-  /// This describes a list of mappings that may be left out, be empty or be the word `none`.
+  /// Describes a list of mappings that may be left out, be empty or be the word `none`.
   virtual void optional_list(std::string_view key, std::string_view doc, std::size_t size,
                              const std::function<void(std::size_t)>& resize,
                              const std::function<void(Visitor&, std::size_t)>& body) = 0;
-  /// This describes a mapping whose keys are paths, which may be left out. The reader gives it as
+  /// Describes a mapping whose keys are paths, which may be left out. The reader gives it as
   /// it stands: what its paths and values may be is checked by who asked for it.
   virtual void paths(std::string_view key, std::string_view doc, const PathMap& map) = 0;
 };

@@ -63,17 +63,17 @@ void check_text(std::string_view text, const std::string& name, const std::strin
 /// `extends`.
 Node load_document(const std::string& path, const SearchPath& search);
 
-/// This is the text of the file that load_document reads. Throws InputError as load_document;
+/// The text of the file that load_document reads. Throws InputError as load_document;
 /// messages call what is allowed `format`.
 std::string read_document_text(const std::string& path, const SearchPath& search,
                                std::string_view format = "a YAML file");
 
-/// This is load_document of a text that is at hand; `path` names it and says where its neighbours
+/// load_document of a text that is at hand; `path` names it and says where its neighbours
 /// are. `repeated` works as in parse_document, for all files that are read.
 Node load_document_text(std::string_view text, const std::string& path, const SearchPath& search,
                         std::vector<Diagnostic>* repeated = nullptr);
 
-/// This is the file that `name` means, seen from `directory`; it is nothing when there is none.
+/// The file that `name` means, seen from `directory`; it is nothing when there is none.
 std::optional<std::filesystem::path> find_file(const std::filesystem::path& name,
                                                const std::filesystem::path& directory,
                                                const SearchPath& search);

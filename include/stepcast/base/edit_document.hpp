@@ -4,7 +4,7 @@
 
 namespace stepcast {
 
-/// This is the text of a YAML document with keys set, `path.to.key=value` each, one after the
+/// The text of a YAML document with keys set, `path.to.key=value` each, one after the
 /// other: a value that stands in the text is replaced where it stands, a key that lacks is added to
 /// its mapping, and everything else, comments and layout, stays. Files that the text extends are
 /// not looked at; `name` stands in every place. The new text is read again and means what

@@ -57,7 +57,7 @@ class ContractError : public std::logic_error {
 
 [[noreturn]] void contract_broken(const char* what, const char* file, int line);
 
-/// This checks a promise of the caller in every build, and is not for inner loops. The place that
+/// Checks a promise of the caller in every build, and is not for inner loops. The place that
 /// it reports is the caller's.
 inline void expects(bool promise, const char* what, const char* file = __builtin_FILE(),
                     int line = __builtin_LINE()) {

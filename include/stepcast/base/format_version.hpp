@@ -3,10 +3,10 @@
 
 namespace stepcast {
 
-/// This is the version of the file format that the program reads; breaking changes count it up.
+/// The version of the file format that the program reads; breaking changes count it up.
 inline constexpr std::int64_t format_version = 1;
 
-/// This describes `stepcast: 1`, which opens every file. A preset brings its own along into the
+/// Describes `stepcast: 1`, which opens every file. A preset brings its own along into the
 /// mapping that extends it.
 inline void describe_format_version(Visitor& visitor, bool required = false) {
   std::int64_t version = format_version;

@@ -7,7 +7,7 @@
 
 namespace stepcast {
 
-/// This says what is wrong with giving `value` to the key at `path` (`parallel.tp`,
+/// Says what is wrong with giving `value` to the key at `path` (`parallel.tp`,
 /// `stalls.throttling.0.from`) of what `body` describes: that no alternative knows the key, or that
 /// none takes the value. It is empty when all is well. What stands inside a mapping, and what keys
 /// mean together, is not judged. It writes to the targets of `body`, so describe a draft that is

@@ -7,7 +7,7 @@
 /// (docs/decisions/0015-modules-when-needed.md).
 namespace stepcast {
 
-/// This is the address of the function or object `entry` (C linkage) of module NAME, which must
+/// The address of the function or object `entry` (C linkage) of module NAME, which must
 /// have been built with this program: `fingerprint` is its fingerprint. Throws EngineError, which
 /// names the file, when it is missing, was built with another program or cannot be loaded.
 void* module_entry(const std::string& name, const std::string& entry,

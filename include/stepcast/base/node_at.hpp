@@ -5,7 +5,7 @@
 
 namespace stepcast {
 
-/// This is what is written at `path` itself ("parallel.tp", "stalls.throttling.0.from"); it is null
+/// What is written at `path` itself ("parallel.tp", "stalls.throttling.0.from"); it is null
 /// where at most an ancestor is.
 const Node* node_at(const Node& root, std::string_view path);
 

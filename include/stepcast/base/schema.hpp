@@ -13,7 +13,7 @@ struct SchemaHead {
   std::vector<std::string> required = {};  ///< keys besides those that the description requires
 };
 
-/// This is the JSON Schema (draft 2020-12) of the mapping that `body` describes, indented by two
+/// The JSON Schema (draft 2020-12) of the mapping that `body` describes, indented by two
 /// spaces. Every mapping also accepts `extends`; a key that is required may then come from what it
 /// extends.
 std::string json_schema(const SchemaHead& head, const Visitor::Body& body);

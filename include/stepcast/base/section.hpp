@@ -67,7 +67,7 @@ class Section : public Visitor {
                const std::function<void(std::size_t)>& resize,
                const std::function<void(Visitor&, std::size_t)>& body);
   void inside(const Node& node, const std::string& path, const Body& body);
-  /// This is the `value` of a number that is written `{value, source, note}`; its origin is noted.
+  /// The `value` of a number that is written `{value, source, note}`; its origin is noted.
   const Node* unwrap(const Node& node, const std::string& path);
 
   const Node& node_;
@@ -77,7 +77,7 @@ class Section : public Visitor {
   bool all_known_ = false;  ///< which alternative holds is not known: its keys are not judged
 };
 
-/// This is the place of the value at `path` ("parallel.tp", "stalls.throttling.0.from"), or of its
+/// The place of the value at `path` ("parallel.tp", "stalls.throttling.0.from"), or of its
 /// nearest ancestor that is written.
 Place place_of(const Node& root, std::string_view path);
 

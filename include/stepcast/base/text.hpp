@@ -11,10 +11,10 @@
 /// written.
 namespace stepcast {
 
-/// This reads a decimal number without unit, `12`, `-0.5`, `1e9`; it is nothing for anything else
+/// Reads a decimal number without unit, `12`, `-0.5`, `1e9`; it is nothing for anything else
 /// (also for NaN and infinity).
 std::optional<double> parse_number(std::string_view text);
-/// This reads a whole number with an optional SI suffix, `4096`, `40Mi`, `2k`, of at most 2^53.
+/// Reads a whole number with an optional SI suffix, `4096`, `40Mi`, `2k`, of at most 2^53.
 std::optional<double> parse_count(std::string_view text);
 
 /// These read numbers with their unit, and are nothing when the unit is missing or of another
@@ -24,7 +24,7 @@ std::optional<Bytes> parse_bytes(std::string_view text);
 std::optional<BytesPerSecond> parse_bandwidth(std::string_view text);
 std::optional<FlopsPerSecond> parse_flops_rate(std::string_view text);
 
-/// This is the shortest text that reads back as the same double; it never depends on the locale.
+/// The shortest text that reads back as the same double; it never depends on the locale.
 std::string shortest(double value);
 /// This text is for people: it has three significant digits and a fitting prefix, `3.95 s`, `12.1
 /// ms`, `64.0 GiB`, `25.0 GB/s`.
@@ -33,12 +33,12 @@ std::string human(Bytes value);
 std::string human(BytesPerSecond value);
 std::string human(FlopsPerSecond value);
 
-/// This is the text without the blanks, tabs and carriage returns around it.
+/// The text without the blanks, tabs and carriage returns around it.
 std::string_view trimmed(std::string_view text);
-/// This is the candidate that is nearest to `word`, within edit distance 2 (or a third of the
+/// The candidate that is nearest to `word`, within edit distance 2 (or a third of the
 /// length).
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
-/// This joins words as "a, b, c".
+/// Joins words as "a, b, c".
 std::string joined(std::span<const std::string> words);
 
 }  // namespace stepcast

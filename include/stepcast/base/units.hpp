@@ -12,7 +12,7 @@ class Quantity {
  public:
   constexpr Quantity() = default;
   constexpr explicit Quantity(double si) : si_{si} {}
-  /// This is the number in SI base units (s, B, FLOP and their products).
+  /// The number in SI base units (s, B, FLOP and their products).
   constexpr double value() const { return si_; }
 
   constexpr auto operator<=>(const Quantity&) const = default;

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-/// This chooses how long the slices of a sequence should be. Source and objective:
+/// Chooses how long the slices of a sequence should be. Source and objective:
 /// docs/models/pipeline.md.
 namespace stepcast {
 
@@ -20,7 +20,7 @@ double sliced_pipeline_time(const std::vector<std::int64_t>& lengths, const Slic
 /// are of all chunks): (stages - 1) / chunks. Both are at least 1.
 double pipeline_fill(std::int64_t stages, std::int64_t chunks);
 
-/// These are the lengths [steps] of `slices` slices for which that time is least; each has at least
+/// The lengths [steps] of `slices` slices for which that time is least; each has at least
 /// one step, together they have all. It is TeraPipe's dynamic programme for a given number of
 /// slices, which is at most the steps. It costs O(slices steps^2) for each bound of the longest
 /// slice that is tried, at most steps^2 / 2.

@@ -20,7 +20,7 @@ struct Drawing {
 /// scale of the time ends the text.
 std::string draw_text(const Drawing& drawing, std::size_t width);
 
-/// This is an SVG image of its own. Colours stand for kinds and become paler chunk by chunk, pairs
+/// An SVG image of its own. Colours stand for kinds and become paler chunk by chunk, pairs
 /// are halves, names stand where they fit, the times of each unit are a tooltip, and the image is
 /// light or dark as the viewer prefers. `title` is text, not mark-up.
 std::string draw_svg(const Drawing& drawing, const std::string& title);

@@ -15,19 +15,19 @@ struct OrderTable {
   std::vector<StageOrder> orders;  ///< [stage], without order_faults()
 };
 
-/// This reads a file with `stepcast: 1`, `micro_batches`, `chunks` (1), `slices` (1), `placement`
+/// Reads a file with `stepcast: 1`, `micro_batches`, `chunks` (1), `slices` (1), `placement`
 /// (loop) and `orders`, a list with one text per stage as to_string(StageOrder) writes it. Throws
 /// InputError: everything that is wrong, words that are no units, and order_faults().
 OrderTable read_order_table(const std::string& path, const SearchPath& search);
 
-/// This names the keys of such a file, for its schema. It describes a draft and throws it away.
+/// Names the keys of such a file, for its schema. It describes a draft and throws it away.
 void describe_order_file(Visitor& visitor);
 
 struct ParsedOrder {
   StageOrder order;
   std::string wrong;  ///< the first word that is no unit and no pair; empty = all are
 };
-/// This is the inverse of to_string(StageOrder): `F0 F1 {F2|B0} B1.1/0`.
+/// The inverse of to_string(StageOrder): `F0 F1 {F2|B0} B1.1/0`.
 ParsedOrder parse_order(std::string_view text);
 
 }  // namespace stepcast

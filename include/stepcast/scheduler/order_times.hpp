@@ -10,7 +10,7 @@
 /// orders on the network.
 namespace stepcast {
 
-/// This says what is wrong with a set of orders, one for each stage of the shape; it is empty when
+/// Says what is wrong with a set of orders, one for each stage of the shape; it is empty when
 /// they can run. Each unit of the shape must be there once: forward, and backward or both of its
 /// parts, of each micro-batch, chunk and slice; a unit with `with_next` is a forward before a
 /// backward. Then the stages, each in its order, must not wait for each other in a circle; the
@@ -18,7 +18,7 @@ namespace stepcast {
 std::vector<std::string> order_faults(const std::vector<StageOrder>& orders,
                                       const PipelineShape& shape);
 
-/// These are the times of one unit on any stage; none is negative.
+/// The times of one unit on any stage; none is negative.
 struct UnitCosts {
   Seconds forward{1}, backward_input{1}, backward_weight{1};
   std::optional<Seconds> backward = {};  ///< of both parts in one; else their sum
@@ -39,15 +39,15 @@ struct OrderTimes {
   std::vector<Seconds> computing;            ///< [stage]
   std::vector<int> peak_in_flight;           ///< [stage]
 
-  /// This is the time in which the stage does nothing between 0 and the makespan.
+  /// The time in which the stage does nothing between 0 and the makespan.
   Seconds idle(Stage stage) const { return makespan - computing[stage.value]; }
-  /// This is the part of that time between the stage's own first and last unit.
+  /// The part of that time between the stage's own first and last unit.
   Seconds idle_inside(Stage stage) const;
-  /// This is the idle time of all stages / (stages * makespan).
+  /// The idle time of all stages / (stages * makespan).
   double bubble_ratio() const;
 };
 
-/// This says when each unit runs if every stage works through its order without pause and a
+/// Says when each unit runs if every stage works through its order without pause and a
 /// transfer takes `costs.latency`, holds no stage and meets no other. A unit starts when its inputs
 /// are there: a forward needs the forward of the virtual stage before it and that of its slice
 /// before; a backward needs its own forward, the backward of the virtual stage after it and that of

@@ -13,7 +13,7 @@
 /// it. Formulas and sources: docs/models/packing.md.
 namespace stepcast {
 
-/// These are the keys of `schedule.data.documents`: how long the documents of the corpus are, in
+/// The keys of `schedule.data.documents`: how long the documents of the corpus are, in
 /// tokens.
 struct DocumentSpec {
   enum class Distribution { lognormal, fixed, file };
@@ -26,7 +26,7 @@ struct DocumentSpec {
   std::vector<std::int64_t> lengths;  ///< what the file holds; drawn in order, again and again
 };
 
-/// These are the keys of `schedule.data:`.
+/// The keys of `schedule.data:`.
 struct DataSpec {
   enum class Mask { causal, document };
   enum class ContextSplit { zigzag, per_document };
@@ -37,7 +37,7 @@ struct DataSpec {
 };
 void describe(Visitor& visitor, DataSpec& spec);
 
-/// This is the length of the document with that number, at least 1 token. The same spec gives the
+/// The length of the document with that number, at least 1 token. The same spec gives the
 /// same length.
 std::int64_t document_length(const DocumentSpec& spec, std::uint64_t index);
 
@@ -65,7 +65,7 @@ struct PackedBatch {
   std::span<const Pack> slot(std::int64_t replica, std::int64_t micro_batch) const;
 };
 
-/// This fills the packs of one step from the documents 0, 1, 2, ..
+/// Fills the packs of one step from the documents 0, 1, 2, ..
 struct Packing {
   std::string_view name;
   PackedBatch (*pack)(const DocumentSpec& documents, const BatchShape& shape);
@@ -73,12 +73,12 @@ struct Packing {
 const std::vector<Packing>& packings();
 const Packing& packing(std::string_view name);
 
-/// This is the sum of the squared segment lengths, which is twice the visible pairs of causal
+/// The sum of the squared segment lengths, which is twice the visible pairs of causal
 /// attention, to first order.
 double attention_cost(const Pack& pack);
 double attention_cost(std::span<const Pack> slot);
 
-/// This is the attention of one micro-batch on one context rank, as a share of causal attention
+/// The attention of one micro-batch on one context rank, as a share of causal attention
 /// over whole sequences: its pairs, and its tokens that are no padding. A kernel that reaches half
 /// its speed at `half` queries takes (pairs + q tokens) / (1 + q) of its full time with q = half /
 /// queries.
@@ -86,13 +86,13 @@ struct AttentionLoad {
   double pairs = 1, tokens = 1;
   friend bool operator==(const AttentionLoad&, const AttentionLoad&) = default;
 };
-/// This is the share of ring position `ring` of `rings`. Under the document mask with a zigzag
+/// The share of ring position `ring` of `rings`. Under the document mask with a zigzag
 /// split rank i holds slices i and 2 rings - 1 - i of every sequence; per document all ranks are
 /// alike.
 AttentionLoad attention_load(const DataSpec& spec, std::span<const Pack> slot,
                              std::int64_t capacity, std::int64_t ring, std::int64_t rings);
 
-/// This says how unequal the attention of a batch is; each figure is a maximum over a mean.
+/// Says how unequal the attention of a batch is; each figure is a maximum over a mean.
 struct Imbalance {
   double slot = 1;     ///< over the replicas of one micro-batch index, the worst index
   double replica = 1;  ///< over the replicas, summed over the step
@@ -100,7 +100,7 @@ struct Imbalance {
 };
 Imbalance imbalance(const PackedBatch& batch);
 
-/// This takes the longest processing time first (Graham, SIAM J. Appl. Math. 17, 1969): weights in
+/// Takes the longest processing time first (Graham, SIAM J. Appl. Math. 17, 1969): weights in
 /// descending order, each to the least loaded bin that holds fewer than `most` so far. It returns
 /// the bin of each weight. Without a limit the largest load is at most 4/3 - 1/(3 bins) of the
 /// least possible one. It needs bins >= 1 and bins * most >= weights.

@@ -38,7 +38,7 @@ struct WarmUp {
   friend bool operator==(const WarmUp&, const WarmUp&) = default;
 };
 
-/// These are the keys of `schedule:`.
+/// The keys of `schedule:`.
 struct ScheduleSpec {
   enum class PointToPoint { overlapped, blocking };
   std::string pipeline = "1f1b";  ///< without meaning where a table is given
@@ -57,7 +57,7 @@ struct ScheduleSpec {
 };
 void describe(Visitor& visitor, ScheduleSpec& spec);
 
-/// This is the shape of one pipeline.
+/// The shape of one pipeline.
 struct PipelineShape {
   std::int64_t stages = 1, chunks = 1, micro_batches = 1;
   std::int64_t group = 0;   ///< resolved, >= 1
@@ -71,11 +71,11 @@ struct PipelineShape {
   constexpr ChunkMap chunk_map() const { return {placement, stages, chunks}; }
 };
 
-/// This writes `F3.1`, `B0`, `b2.0`, `w2.0`; the chunk is left out when there is one chunk.
+/// Writes `F3.1`, `B0`, `b2.0`, `w2.0`; the chunk is left out when there is one chunk.
 std::string to_string(const Unit& unit, std::int64_t chunks);
-/// This writes the same with the slice, `F3.1/0`, which is left out when there is one.
+/// Writes the same with the slice, `F3.1/0`, which is left out when there is one.
 std::string to_string(const Unit& unit, const PipelineShape& shape);
-/// This writes all units of an order, `F0 F1 {F2|B0} B1`; braces hold a pair.
+/// Writes all units of an order, `F0 F1 {F2|B0} B1`; braces hold a pair.
 std::string to_string(const StageOrder& order, const PipelineShape& shape);
 
 /// A schedule can serve the counts from `low` to `high`, both included.
@@ -108,14 +108,14 @@ struct PipelineSchedule {
   bool pairs = false;            ///< some forwards run as one with a backward
   bool puts_off = false;         ///< it looks at `shape.put_off`
   Turns turns = Turns::other;
-  /// This gives all stages at once, where that is cheaper than one by one.
+  /// Gives all stages at once, where that is cheaper than one by one.
   std::vector<StageOrder> (*orders)(const PipelineShape&) = nullptr;
 };
 /// The table has every schedule once.
 const std::vector<PipelineSchedule>& pipeline_schedules();
 const PipelineSchedule& pipeline_schedule(std::string_view name);
 
-/// These are the orders of all stages. [stage]
+/// The orders of all stages. [stage]
 std::vector<StageOrder> stage_orders(const PipelineSchedule& schedule, const PipelineShape& shape);
 
 /// These orders have each forward of the steady phase and the backward after it as one
@@ -128,50 +128,50 @@ std::vector<StageOrder> paired_orders(const PipelineSchedule& schedule, const Pi
 /// of pipeline transfers, one exchange per forward and backward). They serve interleaved_1f1b.
 std::vector<StageOrder> exchanging_orders(const PipelineSchedule& schedule,
                                           const PipelineShape& shape);
-/// This says whether exchanging_orders() serves: a warm-up of less_memory needs the output of a
+/// Says whether exchanging_orders() serves: a warm-up of less_memory needs the output of a
 /// forward before the backward behind it.
 bool exchanges(const PipelineSchedule& schedule, const PipelineShape& shape);
-/// This says why paired_orders() cannot serve, and is empty when it can.
+/// Says why paired_orders() cannot serve, and is empty when it can.
 std::string pairing_rule(const PipelineSchedule& schedule, const PipelineShape& shape);
 
-/// This counts the most forwards of each chunk that are not yet freed by their backward, along one
+/// Counts the most forwards of each chunk that are not yet freed by their backward, along one
 /// order. [chunk]
 std::vector<int> in_flight(const StageOrder& order, std::int64_t chunks);
-/// These are the different sets of forwards that are held at once along one order, each once,
+/// The different sets of forwards that are held at once along one order, each once,
 /// ascending. A forward that runs as one with a whole backward takes the place that this gives
 /// back: their layers alternate, so that the pair holds a layer more than the set that it leaves.
 /// [moment][chunk]
 std::vector<std::vector<int>> in_flight_moments(const StageOrder& order, std::int64_t chunks);
-/// These are the same sets where a forward of slice k counts as `weights[k]`, and as the part
+/// The same sets where a forward of slice k counts as `weights[k]`, and as the part
 /// `kept` of it between its backward_input and its backward_weight. [moment][chunk]
 std::vector<std::vector<double>> in_flight_moments(const StageOrder& order, std::int64_t chunks,
                                                    const std::vector<double>& weights,
                                                    double kept = 1);
-/// This counts the most forwards that are held at once, over all chunks together. A forward is held
+/// Counts the most forwards that are held at once, over all chunks together. A forward is held
 /// until its backward, or until its backward_weight where the backward is split.
 int peak_in_flight(const StageOrder& order);
 
-/// This is the place of a chunk in its pipeline; 0 is the one that reads the input.
+/// The place of a chunk in its pipeline; 0 is the one that reads the input.
 constexpr std::int64_t virtual_stage(const PipelineShape& shape, Chunk chunk, Stage stage) {
   return shape.chunk_map().virtual_stage({chunk, stage});
 }
-/// This counts the virtual stages of one pipeline.
+/// Counts the virtual stages of one pipeline.
 constexpr std::int64_t virtual_stages(const PipelineShape& shape) {
   return shape.chunk_map().virtual_stages();
 }
-/// This is the seat whose forward this seat's forward reads; it is nothing at the input of the
+/// The seat whose forward this seat's forward reads; it is nothing at the input of the
 /// model.
 constexpr std::optional<Seat> seat_before(const PipelineShape& shape, Seat seat) {
   return shape.chunk_map().before(seat);
 }
-/// This is the seat whose backward this seat's backward reads; it is nothing at the loss.
+/// The seat whose backward this seat's backward reads; it is nothing at the loss.
 constexpr std::optional<Seat> seat_after(const PipelineShape& shape, Seat seat) {
   return shape.chunk_map().after(seat);
 }
-/// This is the seat whose unit makes the input of this seat's unit: an activation for a forward, a
+/// The seat whose unit makes the input of this seat's unit: an activation for a forward, a
 /// gradient for a backward. It is nothing at the ends of the model, and for backward_weight.
 std::optional<Seat> source_of(const PipelineShape& shape, const Unit& unit, Stage stage);
-/// This is the seat whose unit reads what this unit makes.
+/// The seat whose unit reads what this unit makes.
 std::optional<Seat> reader_of(const PipelineShape& shape, const Unit& unit, Stage stage);
 /// A chunk sees all micro-batches, or its direction's half.
 constexpr std::int64_t micro_batches_per_chunk(const PipelineShape& shape) {

@@ -26,7 +26,7 @@ struct ChunkMap {
   ChunkPlacement placement = ChunkPlacement::loop;
   std::int64_t stages = 1, chunks = 1;
 
-  /// This is the place of a chunk in its pipeline; 0 is the one that reads the input.
+  /// The place of a chunk in its pipeline; 0 is the one that reads the input.
   constexpr std::int64_t virtual_stage(Seat seat) const {
     switch (placement) {
       case ChunkPlacement::v_shape:
@@ -38,7 +38,7 @@ struct ChunkMap {
     }
     return seat.chunk.value * stages + seat.stage.value;
   }
-  /// This counts the virtual stages of one pipeline.
+  /// Counts the virtual stages of one pipeline.
   constexpr std::int64_t virtual_stages() const {
     return placement == ChunkPlacement::bidirectional ? stages : stages * chunks;
   }
@@ -46,20 +46,20 @@ struct ChunkMap {
   constexpr std::int64_t copies() const {
     return placement == ChunkPlacement::bidirectional ? 2 : 1;
   }
-  /// This is the seat whose forward this seat's forward reads; it is nothing at the input of the
+  /// The seat whose forward this seat's forward reads; it is nothing at the input of the
   /// model.
   constexpr std::optional<Seat> before(Seat seat) const {
     const std::int64_t place = virtual_stage(seat);
     return place == 0 ? std::nullopt : std::optional{at(seat, place - 1)};
   }
-  /// This is the seat whose backward this seat's backward reads; it is nothing at the loss.
+  /// The seat whose backward this seat's backward reads; it is nothing at the loss.
   constexpr std::optional<Seat> after(Seat seat) const {
     const std::int64_t place = virtual_stage(seat) + 1;
     return place == virtual_stages() ? std::nullopt : std::optional{at(seat, place)};
   }
 
  private:
-  /// This is the seat of a virtual stage of the pipeline that `of` belongs to.
+  /// The seat of a virtual stage of the pipeline that `of` belongs to.
   constexpr Seat at(Seat of, std::int64_t place) const {
     const auto seat = [](std::int64_t chunk, std::int64_t stage) {
       return Seat{{static_cast<std::uint32_t>(chunk)}, {static_cast<std::uint32_t>(stage)}};

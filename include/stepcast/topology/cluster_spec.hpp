@@ -35,7 +35,7 @@ struct IdleClock {
   Seconds ramp{0};        ///< time at the idle clock after work comes back
   double core_share = 1;  ///< part of device time that follows the clock; memory keeps its own
 
-  /// This is the factor on the time of work at the idle clock.
+  /// The factor on the time of work at the idle clock.
   double slowness() const { return core_share / speed + 1 - core_share; }
 };
 
@@ -49,7 +49,7 @@ struct PowerCap {
   double waiting = 0;    ///< drawn without work
 };
 
-/// This is what a device takes in a step, by what it does [W]. Model: docs/models/clocks.md.
+/// What a device takes in a step, by what it does [W]. Model: docs/models/clocks.md.
 struct PowerSpec {
   double idle = 0;
   double computing = 0;
@@ -75,7 +75,7 @@ struct DeviceSpec {
   double step_clock = 1;
   OperatorClassTimes launch;  ///< fixed cost of each operator or transfer on its stream
   Seconds tile_task{0};       ///< start of one task of a kernel that runs already
-  /// This is the time of an operator beside a communication over its time alone: they share the
+  /// The time of an operator beside a communication over its time alone: they share the
   /// memory, and some collectives run on vector cores.
   double interference_matmul = 1, interference_vector = 1;
   std::optional<IdleClock> idle_clock;  ///< none: the clock never falls
@@ -112,12 +112,12 @@ struct HostSpec {
   double task_queue_worker = 0;  ///< fraction of `dispatch` on the second thread
   double graph_sink_factor = 0;  ///< fraction of `dispatch` per operator when a graph is sunk
   Seconds graph_launch{0};       ///< host time to launch one sunk graph (one per step)
-  /// This is the host time to make a kernel for a new shape: as bytecode (DVM), or compiled.
+  /// The host time to make a kernel for a new shape: as bytecode (DVM), or compiled.
   Seconds compile_bytecode{0}, compile_kernel{0};
   std::int64_t queue_depth = 1024;  ///< operators that the host may run ahead of the compute stream
   Seconds synchronise{0};           ///< host time of one stream synchronisation
   Seconds step_overhead{0};  ///< host time between two steps: next batch, loss, logging, clean-up
-  /// These are factors on host time where threads wander over the cores, and where they and their
+  /// Factors on host time where threads wander over the cores, and where they and their
   /// memory are on different NUMA nodes; 0 means that they are not known.
   double affinity_unbound = 0, affinity_cross_numa = 0;
   BytesPerSecond device_link_bandwidth{0};
@@ -138,16 +138,16 @@ struct HostSpec {
   Bytes storage_capacity{0};                         ///< of the drives of one host; 0: not known
   BytesPerSecond storage_read{0}, storage_write{0};  ///< of all of them together; 0: there are none
 
-  /// This is the host memory that passes by the update of one device's states in a second, while
+  /// The host memory that passes by the update of one device's states in a second, while
   /// those of all devices of the host are updated (docs/models/offload.md).
   BytesPerSecond update_bandwidth(NumaPlacement placement = NumaPlacement::local) const;
-  /// This is the bandwidth of each device while all that share offload at once: the least of its
+  /// The bandwidth of each device while all that share offload at once: the least of its
   /// link and an even share (docs/models/offload.md). With a PCIe tree it is that of a device whose
   /// neighbours are idle; what they take, the fabric knows.
   BytesPerSecond offload_bandwidth(NumaPlacement placement = NumaPlacement::local,
                                    bool pinned = true) const;
   double crossing_copies(NumaPlacement placement) const;
-  /// These are even shares of a device in what the drives of its host read and write.
+  /// Even shares of a device in what the drives of its host read and write.
   BytesPerSecond storage_read_bandwidth() const;
   BytesPerSecond storage_write_bandwidth() const;
 };
@@ -274,7 +274,7 @@ struct NetworkSpec {
   bool undisturbed() const { return routing == Routing::ideal && !(background > 0); }
 };
 
-/// This is a protocol in which NCCL may pass on the chunks of a ring: what it costs, and the parts
+/// A protocol in which NCCL may pass on the chunks of a ring: what it costs, and the parts
 /// of the bandwidth of the links that it reaches between nodes and inside.
 struct RingProtocolSpec {
   Seconds start{0};
@@ -284,7 +284,7 @@ struct RingProtocolSpec {
   double node_bandwidth = 1;
 };
 
-/// This is what a lone message between two devices costs. Inside a node or super-node one of more
+/// What a lone message between two devices costs. Inside a node or super-node one of more
 /// than `cache` bytes reaches a part of the link; a smaller one stays in the sender's cache and
 /// reaches all of it.
 struct TransferSpec {
@@ -295,7 +295,7 @@ struct TransferSpec {
   double bandwidth = 1;
 };
 
-/// These are the parts of the bandwidth that kernels which write into other ranks' memory reach.
+/// The parts of the bandwidth that kernels which write into other ranks' memory reach.
 struct OneSidedSpec {
   double bandwidth = 1;
   double node_bandwidth = 1;
@@ -339,7 +339,7 @@ struct CollectiveLibrarySpec {
   }
 };
 
-/// This is one kind of node of a cluster that has several; what is not here is the whole cluster's.
+/// One kind of node of a cluster that has several; what is not here is the whole cluster's.
 struct NodeKind {
   std::int64_t nodes = 1;  ///< that many, behind those of the kinds before
   std::string name;
@@ -372,9 +372,9 @@ struct ClusterSpec {
   std::vector<NodeRun> allocation;  ///< its nodes among those of the machine; empty: the first ones
   std::vector<NodeKind> kinds;      ///< empty: all nodes are as above
 
-  /// This is the index into `kinds` of the kind of a device's node; it is 0 without kinds.
+  /// The index into `kinds` of the kind of a device's node; it is 0 without kinds.
   std::uint32_t kind_of(std::int64_t which) const;
-  /// This is the cluster as a program of that kind sees it: with its device and its host.
+  /// The cluster as a program of that kind sees it: with its device and its host.
   ClusterSpec as_kind(std::size_t kind) const;
   std::int64_t nodes() const { return (devices + node_devices - 1) / node_devices; }
   /// The number in the machine of each node; empty where they are the first ones.
@@ -390,7 +390,7 @@ void take_fastest_links(ClusterSpec& spec);
 /// The device as the kernels of a step find it: its cores at `step_clock`, its memory as it is.
 DeviceSpec in_step(const DeviceSpec& device);
 
-/// These are the keys of a cluster file.
+/// The keys of a cluster file.
 void describe(Visitor& visitor, ClusterSpec& spec);
 
 }  // namespace stepcast

@@ -15,13 +15,13 @@ struct HashedParts {
   std::int64_t trunks = 1;
 };
 
-/// This is the expected number of parts on the fullest uplink of all, when each part takes the
+/// The expected number of parts on the fullest uplink of all, when each part takes the
 /// freest of `choices` uplinks of its trunk, 1 or 2, that are drawn evenly. Of one
 /// choice it is exact up to 256 parts and within 4 % of the mean of draws beyond; of two within 7
 /// %.
 double fullest_uplink(const HashedParts& hashed, int choices);
 
-/// This is the number of parts on the fullest uplink of one trunk when one hash is drawn. Parts
+/// The number of parts on the fullest uplink of one trunk when one hash is drawn. Parts
 /// that come later do not change where the earlier ones lie. `trunk` and `purpose` tell draws
 /// apart.
 std::int64_t drawn_fullest_uplink(const HashedParts& hashed, int choices, std::uint64_t seed,

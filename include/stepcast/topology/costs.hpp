@@ -17,7 +17,7 @@ struct CostItem {
   bool free() const { return price == 0 && power == 0; }
 };
 
-/// These are the keys of `cluster.costs`.
+/// The keys of `cluster.costs`.
 struct CostSpec {
   std::string currency;
   Seconds amortisation{0};         ///< time over which the prices are written off

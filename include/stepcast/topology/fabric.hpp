@@ -17,11 +17,11 @@
 
 namespace stepcast {
 
-/// This says how near two devices are: which is the innermost part of the fabric that joins them.
+/// Says how near two devices are: which is the innermost part of the fabric that joins them.
 enum class Locality { device, node, super_node, leaf, spine, core };
 const char* name(Locality locality);
 
-/// This is one direction of a link. The latency of a port, bridge or NIC is that of one message and
+/// One direction of a link. The latency of a port, bridge or NIC is that of one message and
 /// counts once, on the way up; links down and leaf trunks add none.
 struct Link {
   LinkKind kind;
@@ -116,7 +116,7 @@ class Fabric {
   bool intact() const { return faults_.bandwidth_factor.empty() && faults_.detour.empty(); }
   /// These links stand in for a failed one, in order; nullptr while it works.
   const std::vector<LinkId>* detour(LinkId id) const;
-  /// This says whether bytes of other devices cross the link, because it stands in for a failed
+  /// Says whether bytes of other devices cross the link, because it stands in for a failed
   /// one.
   bool on_detour(LinkId id) const { return on_detour_.contains(id.value); }
   /// Links are named `hccs:17-18`, `wire:17-s3` (s3: switch 3), `port:17.up`, `bridge:3.down`,
@@ -147,7 +147,7 @@ class Fabric {
   /// never saturate before its neighbours (a non-blocking leaf trunk) is part of the route all the
   /// same; `can_saturate` tells.
   std::vector<LinkId> route(DeviceId a, DeviceId b) const;
-  /// This is the same route when no link has failed: a collective's plan is made of it, and groups
+  /// The same route when no link has failed: a collective's plan is made of it, and groups
   /// of one shape share that plan.
   std::vector<LinkId> intact_route(DeviceId a, DeviceId b) const;
   /// This is false for trunks whose capacity is at least that of all NICs below them, and for super
@@ -207,7 +207,7 @@ bool is_trunk(const Fabric& fabric, LinkId link);
 /// directions of the pair. There are none when the fabric has no such link.
 std::vector<LinkId> find_links(const Fabric& fabric, std::string_view name);
 
-/// These are the links of a cluster of several kinds that are slower than the fastest of their
+/// The links of a cluster of several kinds that are slower than the fastest of their
 /// block.
 LinkFaults links_of_kinds(const Fabric& fabric);
 

@@ -4,7 +4,7 @@
 
 #include "stepcast/topology/fabric.hpp"
 
-/// This is the fabric as a graph: a view for flows, cuts, drawings and tests. It stands apart from
+/// The fabric as a graph: a view for flows, cuts, drawings and tests. It stands apart from
 /// fabric.hpp, which nearly every file reads and Boost.Graph would slow down.
 namespace stepcast {
 
@@ -22,7 +22,7 @@ using FabricGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidir
 /// The graph has all links of the fabric; a failed one is left out.
 FabricGraph fabric_graph(const Fabric& fabric);
 
-/// This is the largest flow between the first devices and the rest, from max-flow.
+/// The largest flow between the first devices and the rest, from max-flow.
 struct Bisection {
   BytesPerSecond bandwidth{0};
   std::int64_t first = 0;    ///< so many devices stand on the first side
@@ -31,7 +31,7 @@ struct Bisection {
   BytesPerSecond per_device() const { return bandwidth / static_cast<double>(smaller); }
 };
 
-/// This is the worst cut along the tiers: half of the pods, of the super-nodes, of the nodes from
+/// The worst cut along the tiers: half of the pods, of the super-nodes, of the nodes from
 /// the rest, whichever leaves a device of the smaller side less. One node is halved by devices; one
 /// device has no halves (0).
 Bisection bisection(const Fabric& fabric);
@@ -39,7 +39,7 @@ inline BytesPerSecond bisection_bandwidth(const Fabric& fabric) {
   return bisection(fabric).bandwidth;
 }
 
-/// This writes the graph for Graphviz, with one line per vertex and directed link.
+/// Writes the graph for Graphviz, with one line per vertex and directed link.
 std::string fabric_dot(const Fabric& fabric);
 
 }  // namespace stepcast

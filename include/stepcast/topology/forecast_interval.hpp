@@ -6,7 +6,7 @@
 /// How far measured steps lie from their forecasts: docs/accuracy.md, Intervals.
 namespace stepcast {
 
-/// These are quotients of published over forecast step time, or memory.
+/// Quotients of published over forecast step time, or memory.
 struct QuotientRange {
   double low = 1, high = 1;
 };

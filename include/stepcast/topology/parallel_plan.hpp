@@ -40,11 +40,11 @@ struct ParallelPlan {
   std::int64_t slices = 1;
   std::vector<std::int64_t> slice_tokens;  ///< [slice] tokens of a sequence; empty: equal slices
 
-  /// This counts the tokens of slice `slice` of a sequence of `sequence` tokens.
+  /// Counts the tokens of slice `slice` of a sequence of `sequence` tokens.
   double slice_length(std::int64_t sequence, std::int64_t slice) const;
-  /// This counts the tokens of the slices before it.
+  /// Counts the tokens of the slices before it.
   double slice_start(std::int64_t sequence, std::int64_t slice) const;
-  /// This is its tokens over those of an equal slice.
+  /// Its tokens over those of an equal slice.
   double slice_weight(std::int64_t sequence, std::int64_t slice) const;
 
   std::int64_t world() const { return tp * cp * pp * dp; }
@@ -60,7 +60,7 @@ struct ParallelPlan {
   ChunkMap chunk_map() const { return {chunk_placement, pp, vpp}; }
 };
 
-/// These are the keys of `parallel:`.
+/// The keys of `parallel:`.
 void describe(Visitor& visitor, ParallelPlan& plan);
 
 }  // namespace stepcast

@@ -28,9 +28,9 @@ class Placement {
   Stage stage_of(Rank rank) const;
   Coordinates coordinates(Rank rank) const;
   Rank rank_at(const Coordinates& c) const;  ///< by tp, cp, dp, pp
-  /// This is the first rank of a stage, with all other coordinates zero.
+  /// The first rank of a stage, with all other coordinates zero.
   Rank first_of(Stage stage) const;
-  /// These are the ranks of the group of that kind that `rank` belongs to, ascending. Sizes: tp,
+  /// The ranks of the group of that kind that `rank` belongs to, ascending. Sizes: tp,
   /// cp, dp, pp, ep, etp, edp, dp*cp (dense_data), world, and dense_data and edp cut into
   /// `ParallelPlan::shard_groups`. `embedding` has the first and the last
   /// stage of the replica, and a rank between them is alone; `mirror` has stages s and pp - 1 - s
@@ -41,9 +41,9 @@ class Placement {
   /// This number is the same for two ranks iff they share the group of that kind (its smallest
   /// rank).
   std::uint64_t group_key(GroupKind kind, Rank rank) const;
-  /// This says whether every expert group has equally many ranks in each part that it touches.
+  /// Says whether every expert group has equally many ranks in each part that it touches.
   bool cuts_experts_evenly() const;
-  /// This is the rank of the same replica on another stage.
+  /// The rank of the same replica on another stage.
   Rank on_stage(Rank rank, Stage stage) const;
 
   const ParallelPlan& plan() const { return plan_; }
@@ -60,7 +60,7 @@ class Placement {
   std::uint32_t expert_stride(ExpertDigit digit) const;  ///< over the ranks of a stage
   std::vector<Rank> along(Rank rank, GridSpan over) const;
   std::vector<Rank> along_experts(Rank rank, std::uint32_t size, std::uint32_t stride) const;
-  /// This is the expert group of `rank`, part by part.
+  /// The expert group of `rank`, part by part.
   std::vector<std::vector<Rank>> expert_parts(Rank rank) const;
   std::vector<Rank> part_of_experts(GroupKind kind, Rank rank) const;
 

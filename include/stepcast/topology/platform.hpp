@@ -30,7 +30,7 @@ struct Platform {
 /// The platform of a fabric, with its faults. The fabric outlives it.
 Platform platform_of(const Fabric& fabric);
 
-/// This is the platform as a file of SimGrid's format 4.1, which its loader reads: a zone per node
+/// The platform as a file of SimGrid's format 4.1, which its loader reads: a zone per node
 /// with a host per device, and routes between the nodes; where the way between two nodes depends on
 /// the devices (rails, nodes across leaves, failed links), one zone with a route for every pair.
 /// What the format cannot say stands in `prop`. Throws InputError above `most_xml_routes` routes.

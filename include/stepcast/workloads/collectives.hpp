@@ -93,19 +93,19 @@ struct Phase {
 /// No call of the pairwise form has a step of more messages: an exchange of 1024 members has fewer.
 inline constexpr std::size_t most_pairwise_messages = std::size_t{1} << 20U;
 
-/// This is what `auto` chose, or what was asked for, for one group.
+/// What `auto` chose, or what was asked for, for one group.
 struct CollectivePlan {
   std::string algorithm;  ///< as reported: `mesh`, `ring`, `pipeline`, `hierarchical(mesh, nhr)`
   std::vector<Phase> phases;
   bool of_period = false;  ///< flows list the links of the first `period` members alone
 };
 
-/// This is `communication.algorithm`: a name of the table below per kind, or `auto`.
+/// `communication.algorithm`: a name of the table below per kind, or `auto`.
 struct CollectiveChoice {
   std::array<std::string, collective_kinds> algorithm{"auto", "auto", "auto",
                                                       "auto", "auto", "auto"};
 };
-/// These are the keys of `communication.algorithm:`.
+/// The keys of `communication.algorithm:`.
 void describe(Visitor& visitor, CollectiveChoice& choice);
 
 /// An algorithm gives the phases of `call` over two members or more, or nothing where it does not
@@ -123,7 +123,7 @@ struct NamedAlgorithm {
 /// hierarchical, dimensions, tree, direct.
 std::span<const NamedAlgorithm> collective_algorithms();
 
-/// These are the phases of one call. `members` are distinct devices in ring order (ascending rank
+/// The phases of one call. `members` are distinct devices in ring order (ascending rank
 /// order); groups of one member and calls of 0 bytes take no time (no phases, algorithm `none`). A
 /// broadcast starts at the first. Steps that load the same links are one phase; reduction is in
 /// line and takes no time of its own. Algorithm `auto` follows the library of the cluster (hccl or
@@ -133,11 +133,11 @@ CollectivePlan plan_collective(const Fabric& fabric, std::span<const DeviceId> m
                                const CollectiveCall& call, std::string_view algorithm,
                                NetworkForm form = NetworkForm::ports);
 
-/// This is the time of the plan when nothing else uses the network: the sum over phases of the
+/// The time of the plan when nothing else uses the network: the sum over phases of the
 /// slowest flow. Flows of a phase that share links share them max-min fairly.
 Seconds lone_time(const Fabric& fabric, const CollectivePlan& plan);
 
-/// This is what a transfer takes beyond its bytes at the bandwidth of its links: route, step,
+/// What a transfer takes beyond its bytes at the bandwidth of its links: route, step,
 /// start, and what a message outside the cache is slower.
 Seconds transfer_latency(const Fabric& fabric, DeviceId from, DeviceId to, Bytes bytes);
 
@@ -146,7 +146,7 @@ Seconds transfer_latency(const Fabric& fabric, DeviceId from, DeviceId to, Bytes
 Seconds bandwidth_bound(const Fabric& fabric, std::span<const DeviceId> members,
                         const CollectiveCall& call);
 
-/// This is nccl-tests' factor from algbw to busbw: 2(n-1)/n for all-reduce, 1 for broadcast
+/// Nccl-tests' factor from algbw to busbw: 2(n-1)/n for all-reduce, 1 for broadcast
 /// and send_recv, (n-1)/n for the others.
 double bus_factor(CollectiveKind kind, std::size_t members);
 

@@ -3,7 +3,7 @@
 
 namespace stepcast {
 
-/// This is how much earlier the host threads of a rank would be free had they compiled nothing: the
+/// How much earlier the host threads of a rank would be free had they compiled nothing: the
 /// time of compiling that no stall has shown yet, and that nothing the host waited for has taken
 /// up. A stall is the compiling's as far as it would not be there without the lag, and what it
 /// shows is taken from the lag, so that a second of compiling counts once at most. Nothing that

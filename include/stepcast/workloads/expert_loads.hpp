@@ -4,7 +4,7 @@
 
 #include "stepcast/workloads/program.hpp"
 
-/// This says how many tokens each expert, and each rank of an expert group, gets. Formulas and
+/// Says how many tokens each expert, and each rank of an expert group, gets. Formulas and
 /// sources: docs/models/expert_parallel.md.
 namespace stepcast {
 
@@ -20,7 +20,7 @@ inline constexpr std::int64_t last_routing_step = 1'000'000;
 struct ExpertLoads {
   std::vector<double> of_expert;  ///< empty without experts
   std::vector<double> of_rank;    ///< by expert rank (Coordinates::ep)
-  /// These are the distinct loads of ranks, ascending, and by expert rank which one it has: the
+  /// The distinct loads of ranks, ascending, and by expert rank which one it has: the
   /// variants of a program. There is one of 1 where all are alike or there are no experts.
   std::vector<double> distinct{1};
   std::vector<std::uint32_t> variant_of;
@@ -29,12 +29,12 @@ struct ExpertLoads {
 
   bool even() const { return distinct.size() == 1; }
   double largest() const { return distinct.back(); }
-  /// This is largest over mean, and 1 without experts.
+  /// Largest over mean, and 1 without experts.
   double expert_imbalance() const;
   double rank_imbalance() const;
 };
 
-/// This draws or reads the popularity of the experts of a layer at `moe.routing.step`
+/// Draws or reads the popularity of the experts of a layer at `moe.routing.step`
 /// (`moe.routing`), drops what exceeds the capacity (`moe.capacity_factor`), and spreads the
 /// experts and their copies over the ranks (`moe.placement`, `moe.spare_experts`) by the loads of
 /// the last relocation. Layers are counted over those with experts, MTP modules last.
@@ -43,7 +43,7 @@ ExpertLoads expert_loads(const WorkloadSpec& spec, std::size_t layer = 0);
 /// Layers of the model that have experts, MTP modules included.
 std::size_t count_moe_layers(const ModelSpec& model);
 
-/// These are the loads of all layers of a step.
+/// The loads of all layers of a step.
 struct LayerLoads {
   std::vector<ExpertLoads> layers;  ///< one where all layers are alike (`moe.routing.layers`)
   /// By expert rank which variant of a program it has, and by variant a rank that has it: ranks
@@ -74,16 +74,16 @@ std::vector<double> relocated_experts(const WorkloadSpec& spec, std::size_t laye
 /// (`domains`) stays.
 RoutingSpec with_even_loads(RoutingSpec routing);
 
-/// This is the part of the experts that work in a step (`training.offload.active_experts`): as
+/// The part of the experts that work in a step (`training.offload.active_experts`): as
 /// given, or the expected part that `moe.routing` gives a token of the step to, 1 without experts.
 /// docs/models/offload.md.
 double active_experts(const ModelSpec& model, const TrainingSpec& training, const MoeSpec& moe);
 
-/// This is the capacity of an expert over its mean: ceil(factor x mean) pairs of `pairs` over
+/// The capacity of an expert over its mean: ceil(factor x mean) pairs of `pairs` over
 /// `experts`; 1 and what the ceiling adds without a factor.
 double capacity_over_mean(const MoeSpec& moe, double pairs, double experts);
 
-/// This is the device time of the matrix products of the routed experts of one MoE layer and
+/// The device time of the matrix products of the routed experts of one MoE layer and
 /// micro-batch on a rank of that load, forward and backward (and forward again with full
 /// recomputation). The model has experts.
 Seconds expert_matmul_time(const WorkloadSpec& spec, const DeviceSpec& device, double load);
@@ -110,12 +110,12 @@ std::vector<double> copied_experts(const ExpertHolders& holders, std::uint32_t r
 std::vector<double> moved_experts(const ExpertHolders& before, const ExpertHolders& after,
                                   std::uint32_t ranks);
 
-/// This is the expected number of distinct parts (nodes) among which `top_k` different experts of
+/// The expected number of distinct parts (nodes) among which `top_k` different experts of
 /// one token lie, where `experts` are spread evenly over `parts` and all sets are alike: parts (1 -
 /// C(E - E/parts, k) / C(E, k)). It is at most `most`.
 double expected_parts(double parts, double experts, double top_k, double most);
 
-/// This is the expected number of distinct ranks, of `ranks` of an expert group, that hold the
+/// The expected number of distinct ranks, of `ranks` of an expert group, that hold the
 /// experts of a token; node-limited routing draws them among its groups alone.
 double expected_ranks(const ExpertSpec& spec, double ranks);
 

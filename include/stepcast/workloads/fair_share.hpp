@@ -13,7 +13,7 @@ struct SharedFlow {
   std::vector<std::pair<std::uint32_t, double>> links;  ///< (index, weight > 0)
 };
 
-/// This is the time [s] until the last of the flows has arrived when all start together and nothing
+/// The time [s] until the last of the flows has arrived when all start together and nothing
 /// else moves. Rates are max-min fair and change when a flow ends (progressive filling: Bertsekas
 /// and Gallager, Data Networks, 6.5.2). A flow without links takes its latency. `bandwidths` are in
 /// B/s.

@@ -33,7 +33,7 @@ class FusionChoices {
   bool repeats_ = false;
 };
 
-/// This gives the items with chains of operators of the table joined: FLOPs add up, bytes lose what
+/// Gives the items with chains of operators of the table joined: FLOPs add up, bytes lose what
 /// stays inside, one launch is left. Communications and cube operators end a chain, and so does a
 /// join that would take the device longer, where the choices are this list's.
 LayerItems fuse(LayerItems items, RuntimeSpec::Fusion fusion, const DeviceSpec& device,
@@ -43,7 +43,7 @@ inline LayerItems fuse(LayerItems items, RuntimeSpec::Fusion fusion, const Devic
   return fuse(std::move(items), fusion, device, own);
 }
 
-/// This gives the items with the statements of a group (VectorFlow) as few kernels: a value that
+/// Gives the items with the statements of a group (VectorFlow) as few kernels: a value that
 /// stays inside moves no bytes, one that is read by several statements is read once, like groups
 /// beside each other share a launch. A group is cut behind a reduction whose rows do not stay on
 /// chip, and left as it is where its kernels would take the device longer, where the choices are

@@ -18,31 +18,31 @@ class HostQueue {
   /// A compact queue takes less room for the same clocks, but queues with equal futures may have
   /// unequal states.
   explicit HostQueue(std::uint64_t depth, bool compact = false);
-  /// These are the clocks after the segment. It takes the matrix when the queue cannot bind, the
+  /// The clocks after the segment. It takes the matrix when the queue cannot bind, the
   /// operator loop otherwise. The segment must outlive the queue.
   Clocks run(const Clocks& clocks, const Segment& segment, const SpeedFactors& speed);
-  /// This is the end of the device work of an operator that begins at `start`; it never decreases
+  /// The end of the device work of an operator that begins at `start`; it never decreases
   /// with `start`.
   using EndOfWork = std::function<double(double start, const OperatorCost& op)>;
-  /// This runs the segment where the device's speed changes during it: operator by operator.
+  /// Runs the segment where the device's speed changes during it: operator by operator.
   Clocks run(const Clocks& clocks, const Segment& segment, double host_factor,
              const EndOfWork& end_of);
 
   /// From the first run on every segment is stepped through beside what else is done, so that it is
   /// known what compiling holds up. No clock changes by it.
   void follow_compiling() { follows_ = true; }
-  /// This is how long the device waited for compiling inside the last run, where that is followed.
+  /// How long the device waited for compiling inside the last run, where that is followed.
   double compile_stall() const { return compile_stall_; }
   /// What moves a clock between two runs is told here.
   CompileLag& compile_lag() { return compile_lag_; }
 
-  /// This moves everything that is remembered by `time`.
+  /// Moves everything that is remembered by `time`.
   void shift(double time);
   /// This appends all that later runs depend on, with times relative to `origin`: two queues with
   /// equal states behave alike from there on.
   void append_state(double origin, std::vector<double>& state) const;
 
-  /// This asks the processor for what the next runs will read; nothing else follows from it.
+  /// Asks the processor for what the next runs will read; nothing else follows from it.
   void prefetch() const;
 
   std::uint64_t operator_loops() const { return loops_; }  ///< how often the slow form was needed

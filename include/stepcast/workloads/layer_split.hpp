@@ -39,11 +39,11 @@ struct SplitLoad {
 SplitLoad split_load(const LayerTimes& times, const ChunkMap& map,
                      const std::vector<std::size_t>& ends);
 
-/// These are the ends of equal numbers of layers on each virtual stage; the first ones take the
+/// The ends of equal numbers of layers on each virtual stage; the first ones take the
 /// rest.
 std::vector<std::size_t> even_ends(std::size_t layers, std::size_t parts);
 
-/// These are the ends of the layers of each virtual stage: even_ends(), from which single layers
+/// The ends of the layers of each virtual stage: even_ends(), from which single layers
 /// move so that the largest time of a device or its host gets least, while no chunk gets longer
 /// than the others make up for. It stays with even_ends() where that gains too little to be sure.
 /// It looks at no link and simulates nothing.

@@ -5,10 +5,10 @@
 #include "stepcast/base/units.hpp"
 #include "stepcast/workloads/program.hpp"
 
-/// This is the memory of one device. Itemisation and sources: docs/models/memory.md.
+/// The memory of one device. Itemisation and sources: docs/models/memory.md.
 namespace stepcast {
 
-/// These are the bytes on one device of a stage at its worst moment.
+/// The bytes on one device of a stage at its worst moment.
 struct MemoryBudget {
   Bytes parameters{0}, gradients{0}, optimizer{0}, activations{0}, buffers{0};
   Bytes moments{0};        ///< of the optimizer, those of Adam
@@ -22,7 +22,7 @@ struct MemoryBudget {
   Bytes host_capacity{0};     ///< memory of that host; 0: not known
   Bytes storage{0};           ///< what they keep on its drives
   Bytes storage_capacity{0};  ///< of those; 0: not known
-  /// This is the part of forward and backward passes.
+  /// The part of forward and backward passes.
   Bytes passes() const { return parameters + gradients + optimizer + activations + buffers; }
   Bytes peak() const {
     return parameters + gradients + optimizer + std::max(activations, update) + buffers;
@@ -34,7 +34,7 @@ struct MemoryBudget {
   bool fits() const { return peak() <= capacity && fits_host(); }
 };
 
-/// This says what a published number counts (docs/models/memory.md). `budget` is the peak,
+/// Says what a published number counts (docs/models/memory.md). `budget` is the peak,
 /// `allocated` that of tensors alone, without buffers of communicators. `first_step` is the most
 /// that tensors take up to the end of the first step, whose passes have no moments yet. `device` is
 /// all that the device holds when a step has ended, with the reserve and what the allocator keeps

@@ -11,14 +11,14 @@
 
 namespace stepcast {
 
-/// This is grouped-query attention; with kv_heads == heads it is multi-head attention.
+/// Grouped-query attention; with kv_heads == heads it is multi-head attention.
 struct GroupedQueryAttention {
   std::int64_t heads = 1, kv_heads = 1, head_dim = 128;
   std::optional<std::int64_t> window;  ///< tokens that a query sees, itself among them
   std::int64_t full_every = 0;         ///< every n-th layer sees all tokens; 0: none does
   bool output_gate = false;            ///< a gate as wide as the queries, on the output of the core
 };
-/// This is multi-head latent attention (DeepSeek); q_lora_rank 0 projects q directly. With index
+/// Multi-head latent attention (DeepSeek); q_lora_rank 0 projects q directly. With index
 /// heads a query sees the tokens alone that an indexer chooses (DeepSeek sparse attention).
 struct LatentAttention {
   std::int64_t heads = 1, q_lora_rank = 0, kv_lora_rank = 512, nope_dim = 128, rope_dim = 64,
@@ -30,7 +30,7 @@ struct LatentAttention {
 };
 using AttentionSpec = std::variant<GroupedQueryAttention, LatentAttention>;
 
-/// This is attention without a softmax, whose heads keep a state of key_dim x value_dim instead of
+/// Attention without a softmax, whose heads keep a state of key_dim x value_dim instead of
 /// all earlier tokens: docs/models/linear_attention.md.
 struct LinearAttention {
   /// A gated delta net decays its state and replaces what a key has written before; lightning
@@ -109,16 +109,16 @@ struct ModelSpec {
   }
 };
 
-/// These are the keys of a model file.
+/// The keys of a model file.
 void describe(Visitor& visitor, ModelSpec& spec);
 
-/// This reads a Hugging Face config.json into a model. docs/formats/huggingface.md has the families
+/// Reads a Hugging Face config.json into a model. docs/formats/huggingface.md has the families
 /// and the mapping; `as` is the family to read it by, empty: its own model_type. Throws InputError:
 /// missing file, bad JSON, a model_type that is unknown or has what a model lacks, missing or
 /// impossible dimensions.
 ModelSpec read_hugging_face(const std::filesystem::path& path, const std::string& as = {});
 
-/// These are counts of parameters; a test holds them to the table of docs/models/parameters.md.
+/// Counts of parameters; a test holds them to the table of docs/models/parameters.md.
 struct ParameterCount {
   double embedding = 0, head = 0, positions = 0, final_norm = 0;
   double attention_per_layer = 0, dense_ffn_per_layer = 0, moe_ffn_per_layer = 0,
@@ -130,7 +130,7 @@ struct ParameterCount {
 };
 ParameterCount count_parameters(const ModelSpec& model);
 
-/// These are the model FLOPs of training one token at `sequence`: 3 x forward, causal attention
+/// The model FLOPs of training one token at `sequence`: 3 x forward, causal attention
 /// counted half, linear attention as its recurrence, an indexer as it is trained
 /// (docs/models/linear_attention.md, sparse_attention.md) [FLOP]. `with_mtp` adds the MTP modules
 /// with their head.

@@ -14,7 +14,7 @@ struct OperatorRequest {
   std::int64_t ranks = 1;  ///< of a collective
 };
 
-/// This is what takes the largest part of the time: matrix products, HBM, vector work, what does
+/// What takes the largest part of the time: matrix products, HBM, vector work, what does
 /// not shrink with any of them; for a collective the bytes over its links, or its steps.
 enum class OperatorBound { compute, memory, vector, launch, link, latency };
 const char* name(OperatorBound bound);
@@ -28,7 +28,7 @@ struct OperatorForecast {
   double efficiency = 0;  ///< least time that the data sheet allows over `time`
 };
 
-/// This is the forecast of kernels that run one after the other, without their host.
+/// The forecast of kernels that run one after the other, without their host.
 OperatorForecast forecast_kernels(std::span<const Operator> kernels, const DeviceSpec& device,
                                   bool fp8);
 
@@ -39,7 +39,7 @@ class OperatorForecaster {
   explicit OperatorForecaster(const ClusterSpec& cluster);
 
   const ClusterSpec& cluster() const { return fabric_.cluster(); }
-  /// This is the largest group of a collective: the devices of a node, or of a super-node.
+  /// The largest group of a collective: the devices of a node, or of a super-node.
   std::int64_t most_ranks() const;
   bool has(ElementType type) const;
 

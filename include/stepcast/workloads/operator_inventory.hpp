@@ -8,7 +8,7 @@
 
 namespace stepcast {
 
-/// This says what the operators of a stage's program are, beyond the times that a segment keeps.
+/// Says what the operators of a stage's program are, beyond the times that a segment keeps.
 struct OperatorInventory {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
@@ -18,7 +18,7 @@ struct OperatorInventory {
   std::vector<std::vector<std::vector<std::uint32_t>>> of;
 };
 
-/// These are the operators of the program that lower_stage gives for the same arguments.
+/// The operators of the program that lower_stage gives for the same arguments.
 OperatorInventory stage_operators(const WorkloadSpec& spec, const LayerTable& layers,
                                   const ClusterSpec& cluster, Stage stage);
 

@@ -13,7 +13,7 @@
 /// columns that give the shape of each. docs/formats/operators.md documents it.
 namespace stepcast {
 
-/// These are the columns of a table of operators that say what is run; others are kept as they are.
+/// The columns of a table of operators that say what is run; others are kept as they are.
 enum class OperatorColumn {
   device,
   kind,
@@ -39,19 +39,19 @@ struct OperatorColumnInfo {
 };
 const OperatorColumnInfo& info(OperatorColumn column);
 
-/// This is the type of the elements that a kernel reads; a collective counts bytes.
+/// The type of the elements that a kernel reads; a collective counts bytes.
 enum class ElementType { bf16, fp16, fp8, bytes };
 const char* name(ElementType type);
 inline constexpr std::size_t element_types = 4;
 
-/// These are the generations of attention kernels that a row may name.
+/// The generations of attention kernels that a row may name.
 struct AttentionGenerationName {
   std::string_view name;
   AttentionGeneration kernel;  ///< whose numbers of the cluster file hold
 };
 std::span<const AttentionGenerationName> named_generations();
 
-/// This is what one kernel works on. Of the sizes only those are set that its kind takes.
+/// What one kernel works on. Of the sizes only those are set that its kind takes.
 struct KernelShape {
   double m = 0;  ///< rows; of a group; parameters of an optimizer; bytes of a collective
   double k = 0, n = 0, groups = 1;
@@ -62,7 +62,7 @@ struct KernelShape {
   ElementType type = ElementType::bf16;
 };
 
-/// This is the size that a column gives; it is nullptr for ranks and for what is no number.
+/// The size that a column gives; it is nullptr for ranks and for what is no number.
 double KernelShape::*size_in(OperatorColumn column);
 
 /// The class says how errors of kinds are put together.
@@ -79,19 +79,19 @@ const char* name(OperatorClass which);
 /// Whether its kernels take several sequences at once.
 bool has_sequences(OperatorClass which);
 
-/// This is one kind of operator: a row of the one table.
+/// One kind of operator: a row of the one table.
 struct OperatorKind {
   std::string_view name;
   OperatorClass of;
   std::string_view meaning;             ///< what is computed, with the letters of the columns
   std::vector<OperatorColumn> sizes;    ///< the columns that it needs
   std::vector<ElementType> types = {};  ///< that it takes
-  /// These are the kernels that it runs, one after the other; there are none for a collective.
+  /// The kernels that it runs, one after the other; there are none for a collective.
   std::vector<Operator> (*kernels)(const KernelShape&) = nullptr;
   std::optional<CollectiveKind> collective = {};  ///< of a collective
 };
 std::span<const OperatorKind> operator_kinds();
-/// This is the kind of that name or other name; it is nullptr where there is none.
+/// The kind of that name or other name; it is nullptr where there is none.
 const OperatorKind* find_operator_kind(std::string_view name);
 
 }  // namespace stepcast

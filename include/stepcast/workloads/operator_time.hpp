@@ -5,7 +5,7 @@
 
 namespace stepcast {
 
-/// This is the device time of one operator [s], without launch: its kernel's ramp, and the maximum
+/// The device time of one operator [s], without launch: its kernel's ramp, and the maximum
 /// of its compute time (by cost class) and of its bytes / effective HBM bandwidth. `fp8` says that
 /// the step is in FP8, so that the products that take FP8 run at the FP8 peak where the device has
 /// one. Forms and sources: docs/models/operators.md.

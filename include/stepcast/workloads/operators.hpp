@@ -35,7 +35,7 @@ struct GroupedMatmulWork {
   /// experts.
   bool batched = false;
 };
-/// This is the fused attention core of `sequences` sequences; causal counts half. Backward runs 2.5
+/// The fused attention core of `sequences` sequences; causal counts half. Backward runs 2.5
 /// x the forward FLOPs.
 struct AttentionWork {
   double sequences, query_length, key_length, heads, qk_dim, v_dim;
@@ -43,28 +43,28 @@ struct AttentionWork {
   AttentionGeneration generation = AttentionGeneration::fused;
   double window = 0;  ///< keys that a query sees at most, of a causal kernel; 0: all before it
 };
-/// This is one kernel of chunkwise linear attention, over `heads` states of key_dim x value_dim
+/// One kernel of chunkwise linear attention, over `heads` states of key_dim x value_dim
 /// (docs/models/linear_attention.md). No table measures it: its time is the roof.
 struct LinearAttentionWork {
   double sequences, length, heads, key_dim, value_dim, chunk;
 };
-/// This is one kernel of attention to chosen tokens or of the indexer that chooses them: each query
+/// One kernel of attention to chosen tokens or of the indexer that chooses them: each query
 /// meets `keys` on average (docs/models/sparse_attention.md). No table measures it either.
 struct SparseAttentionWork {
   double sequences, query_length, keys, heads, qk_dim, v_dim;
 };
-/// This is vector work that is bound by HBM or by the vector cores.
+/// Vector work that is bound by HBM or by the vector cores.
 struct MemoryBoundWork {
   VectorKind kind = VectorKind::elementwise;
   double row = 0;  ///< elements of a row, of kinds that care
 };
-/// This is a time that is given from outside (synthetic workloads).
+/// A time that is given from outside (synthetic workloads).
 struct FixedWork {
   Seconds time;
 };
 using PlainWork = std::variant<MatmulWork, GroupedMatmulWork, AttentionWork, LinearAttentionWork,
                                SparseAttentionWork, MemoryBoundWork, FixedWork>;
-/// This says what a step in `precision: fp8_mixed` does with a product: computes it in BF16 all the
+/// Says what a step in `precision: fp8_mixed` does with a product: computes it in BF16 all the
 /// same, casts its left operand to FP8 first, or finds both operands in FP8.
 enum class Fp8 { none, casts, ready };
 
@@ -75,7 +75,7 @@ struct FusedStage {
   Bytes bytes{0};
   Fp8 fp8 = Fp8::none;
 };
-/// This is one of `tiles` equal tiles of a kernel that takes every tile through its stages, on cube
+/// One of `tiles` equal tiles of a kernel that takes every tile through its stages, on cube
 /// and vector cores at the same time. Stages are those of all tiles together.
 struct FusedWork {
   std::vector<FusedStage> stages;
@@ -213,7 +213,7 @@ struct CommunicationId {
   friend auto operator<=>(const CommunicationId&, const CommunicationId&) = default;
 };
 
-/// This is a collective of one layer; the compute stream waits for it at once unless it is
+/// A collective of one layer; the compute stream waits for it at once unless it is
 /// `overlapped`.
 struct LayerCommunication {
   std::string name;  ///< `all_gather attention in`
@@ -266,7 +266,7 @@ struct LayerContext {
 
 enum class LayerKind { dense, moe, mtp };
 
-/// These are the three passes of one piece of the model on one rank.
+/// The three passes of one piece of the model on one rank.
 struct Passes {
   LayerItems forward, backward_input, backward_weight;
   /// Both backward parts stand in the order in which frameworks issue them (dgrad, then wgrad, per
@@ -275,7 +275,7 @@ struct Passes {
   /// Full recomputation runs this again before the backward pass; it is empty for embedding and
   /// head.
   LayerItems recomputed;
-  /// These are the parameters of this piece on this rank: dense ones (reduced over dense_data) and
+  /// The parameters of this piece on this rank: dense ones (reduced over dense_data) and
   /// expert ones (over expert_data).
   double dense_parameters = 0, expert_parameters = 0;
   /// These of dense_parameters every tensor rank holds whole; with sequence parallelism their
@@ -284,33 +284,33 @@ struct Passes {
 };
 
 Passes transformer_layer(const LayerContext& context, LayerKind kind);
-/// This is the token (and learned position) embedding on the first stage.
+/// The token (and learned position) embedding on the first stage.
 Passes embedding(const LayerContext& context);
-/// These are final norm, head and vocabulary-parallel loss on the last stage.
+/// Final norm, head and vocabulary-parallel loss on the last stage.
 Passes head(const LayerContext& context);
-/// This is one MTP module with its head: norms, projection, layer, head.
+/// One MTP module with its head: norms, projection, layer, head.
 Passes mtp_module(const LayerContext& context);
-/// These are the routed experts of one layer alone, from lining up tokens for the dispatch to
+/// The routed experts of one layer alone, from lining up tokens for the dispatch to
 /// adding up what the combine brings: no router, and shared experts only where they hide an
 /// exchange.
 Passes expert_module(const LayerContext& context);
-/// This is the forward of one MoE layer and the backward of another as one, for two in-order
+/// The forward of one MoE layer and the backward of another as one, for two in-order
 /// streams: exchanges of tokens run beside the other's computation (Megatron-LM, combined 1F1B with
 /// `--overlap-moe-expert-parallel-comm`). Both must have one exchange each way.
 LayerItems paired_layers(const Passes& forward, const Passes& backward);
-/// This is Adam over the parameters that this rank owns: 30 bytes each with FP32 states, 6 beside
+/// Adam over the parameters that this rank owns: 30 bytes each with FP32 states, 6 beside
 /// them. With elementwise kernels, one for each of its arithmetic operations, they move 156 bytes
 /// each (docs/models/data_parallel.md).
 Operator optimizer_step(double owned_parameters, const RuntimeSpec& runtime,
                         const TrainingSpec& training = {});
-/// This is how long the host of the devices takes for that update, while it makes those of all its
+/// How long the host of the devices takes for that update, while it makes those of all its
 /// devices: its memory bandwidth is the limit (docs/models/offload.md).
 Seconds host_update_time(double owned_parameters, const RuntimeSpec& runtime,
                          const TrainingSpec& training, const HostSpec& host);
-/// This is the local sum of squares of the owned gradients.
+/// The local sum of squares of the owned gradients.
 Operator gradient_norm(double owned_parameters, double gradient_bytes);
 
-/// This is the operator as a stage of a fused kernel; it is not a fused one itself.
+/// The operator as a stage of a fused kernel; it is not a fused one itself.
 FusedStage fused_stage(const Operator& op);
 
 Flops total_flops(const LayerItems& items);

@@ -23,12 +23,12 @@ namespace stepcast {
 enum class Stream { tensor, expert, data, context, expert_outer, to_host, from_host };
 inline constexpr std::size_t streams = 7;
 
-/// This says why a rank waits for a communication, as the report splits it.
+/// Says why a rank waits for a communication, as the report splits it.
 enum class ExposedKind { tensor, expert, pipeline, data, context, offload };
 inline constexpr std::size_t exposed_kinds = 6;
 const char* name(ExposedKind kind);
 
-/// This runs segment `segment` of the stage on the compute stream.
+/// Runs segment `segment` of the stage on the compute stream.
 struct Compute {
   std::uint32_t segment;
 };
@@ -55,7 +55,7 @@ struct HostSync {
 using Instruction = std::variant<Compute, Communicate, Wait, HostSync, HostCopy>;
 using Instructions = std::vector<Instruction>;
 
-/// This is one collective as a stage calls it.
+/// One collective as a stage calls it.
 struct StageCall {
   std::string name;
   GroupKind group;
@@ -77,14 +77,14 @@ struct StageCall {
   CollectiveCall among(std::span<const std::uint32_t> expert_ranks) const;
 };
 
-/// This is one chunk of the model on one stage, for one slice of the sequence.
+/// One chunk of the model on one stage, for one slice of the sequence.
 struct ChunkProgram {
   Instructions forward;
   Instructions first_forward;  ///< of the step: also waits for this chunk's gathered parameters
-  /// These are backward_input and backward_weight together; with sharded gradients (zero 2, 3) also
+  /// backward_input and backward_weight together; with sharded gradients (zero 2, 3) also
   /// their reductions.
   Instructions backward;
-  /// This is the last one of the step that makes gradients: it also starts their reductions, bucket
+  /// The last one of the step that makes gradients: it also starts their reductions, bucket
   /// by bucket.
   Instructions last_backward;
   Instructions backward_input;        ///< what a neighbour waits for, and what is computed again
@@ -97,7 +97,7 @@ struct ChunkProgram {
   Bytes send_backward{0};  ///< gradient to the previous virtual stage; 0 for the first
 };
 
-/// This says how a segment that is one attention operator takes less time on shorter documents.
+/// Says how a segment that is one attention operator takes less time on shorter documents.
 struct AttentionScaling {
   double fixed = 0;  ///< launch and ramp [s]
   double work = 0;   ///< compute time over whole sequences [s]
@@ -106,7 +106,7 @@ struct AttentionScaling {
   double half = 0;
 
   bool scales() const { return work > 0; }
-  /// This is the factor on device time when the visible pairs and the tokens are these shares of
+  /// The factor on device time when the visible pairs and the tokens are these shares of
   /// the whole.
   double factor(double pairs, double tokens) const;
 };
@@ -171,27 +171,27 @@ struct WorkloadSpec {
   bool post_validation = false;
 };
 
-/// This spreads the layers over virtual stages (chunk * pp + stage, ascending): by the given table,
+/// Spreads the layers over virtual stages (chunk * pp + stage, ascending): by the given table,
 /// evenly, or by what layers, embedding, head and MTP modules take device and host
 /// (balanced_ends()).
 /// Throws InputError never: tables are checked by the scenario reader.
 LayerTable assign_layers(const WorkloadSpec& spec, const ClusterSpec& cluster);
 
-/// These are the times that a balanced split looks at.
+/// The times that a balanced split looks at.
 LayerTimes layer_times(const WorkloadSpec& spec, const ClusterSpec& cluster);
-/// These are the layers up to each end on the virtual stages of the plan.
+/// The layers up to each end on the virtual stages of the plan.
 LayerTable layer_table(const WorkloadSpec& spec, const std::vector<std::size_t>& ends);
 
-/// This builds the program of one stage. Formulas: docs/models/operators.md,
+/// Builds the program of one stage. Formulas: docs/models/operators.md,
 /// docs/models/data_parallel.md.
 StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
                          const ClusterSpec& cluster, Stage stage);
 
-/// This is a program whose one chunk is the routed experts of one MoE layer, from dispatch to
+/// A program whose one chunk is the routed experts of one MoE layer, from dispatch to
 /// combine (expert_module()), on the fullest rank; it needs a model with experts.
 StageProgram lower_expert_module(const WorkloadSpec& spec, const ClusterSpec& cluster);
 
-/// These are the FLOPs of the model for one whole step over all ranks (training_flops_per_token x
+/// The FLOPs of the model for one whole step over all ranks (training_flops_per_token x
 /// tokens).
 double model_flops_per_step(const WorkloadSpec& spec);
 /// These of them grow with the square of the sequence: attention, causal.

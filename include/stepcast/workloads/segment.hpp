@@ -23,7 +23,7 @@ struct OperatorCost {
   double compile = 0;
 };
 
-/// These are factors on time: 2 is half as fast. Launch is not scaled.
+/// Factors on time: 2 is half as fast. Launch is not scaled.
 struct SpeedFactors {
   double device = 1, host = 1;
   friend bool operator==(const SpeedFactors&, const SpeedFactors&) = default;
@@ -35,7 +35,7 @@ struct Clocks {
   friend bool operator==(const Clocks&, const Clocks&) = default;
 };
 
-/// These are the clocks after one operator: the definition that every form below is held against.
+/// The clocks after one operator: the definition that every form below is held against.
 inline Clocks issue_operator(const Clocks& clocks, const OperatorCost& op,
                              const SpeedFactors& speed) {
   const double main = clocks.main + speed.host * op.main;
@@ -43,14 +43,14 @@ inline Clocks issue_operator(const Clocks& clocks, const OperatorCost& op,
   return {main, worker, std::max(clocks.device, worker + op.launch) + speed.device * op.device};
 }
 
-/// This is a lower triangular (max,+) map of Clocks: six numbers. -inf is "no path".
+/// A lower triangular (max,+) map of Clocks: six numbers. -inf is "no path".
 struct SegmentMatrix {
   static constexpr double none = -std::numeric_limits<double>::infinity();
   double main = 0, worker = 0, device = 0;  ///< diagonal: sums of main, worker and device times
   double main_worker = none, main_device = none, worker_device = none;
 
   Clocks apply(const Clocks& clocks) const;
-  /// This runs first, then `next`.
+  /// Runs first, then `next`.
   SegmentMatrix then(const SegmentMatrix& next) const;
 };
 
@@ -65,10 +65,10 @@ class Segment {
   double device_time() const { return unit_.device; }
   /// Whether the host compiles for one of the operators.
   bool compiles() const { return compiles_; }
-  /// This is the matrix under speed factors; (1, 1) is stored, others come from the hulls in O(log
+  /// The matrix under speed factors; (1, 1) is stored, others come from the hulls in O(log
   /// hull) per launch value.
   SegmentMatrix matrix(const SpeedFactors& speed) const;
-  /// This counts the points kept of all hulls, for reports and tests.
+  /// Counts the points kept of all hulls, for reports and tests.
   std::size_t hull_points() const;
 
  private:
@@ -95,7 +95,7 @@ class Segment {
   bool compiles_;
 };
 
-/// These are the clocks after the operators, one by one.
+/// The clocks after the operators, one by one.
 Clocks replay_operators(Clocks clocks, std::span<const OperatorCost> operators,
                         const SpeedFactors& speed);
 

@@ -15,7 +15,7 @@ struct TileStage {
   Seconds time;  ///< of one tile
 };
 
-/// This is the time until `tiles` equal tiles have passed all stages in order, each kind of cores
+/// The time until `tiles` equal tiles have passed all stages in order, each kind of cores
 /// working on one task at a time: a list schedule in which free cores take the task that can start
 /// first, of the oldest tile. One tile takes the sum of its stages; many take no less than the
 /// busier cores.

@@ -158,7 +158,7 @@ struct MoeSpec {
   Permutation permutation = Permutation::fused;  ///< rows of tokens, into their places and back
   Products products = Products::grouped;         ///< of the experts of a rank
 
-  /// This says whether expert groups are cut into parts of the fabric.
+  /// Says whether expert groups are cut into parts of the fabric.
   bool cuts_groups() const {
     return dispatch == Dispatch::two_hop || dispatch == Dispatch::two_hop_dedup ||
            dispatch == Dispatch::hierarchical_allgather;

@@ -36,7 +36,7 @@ struct StepCode {
   QueuePlan queue;
 };
 
-/// This is the code of a stage for ranks that run that variant of its program. `shared[s]`:
+/// The code of a stage for ranks that run that variant of its program. `shared[s]`:
 /// communications of that stream may meet others on links.
 StepCode step_code(const ReplayInput& input, Stage stage, std::uint32_t variant,
                    const std::vector<bool>& shared);

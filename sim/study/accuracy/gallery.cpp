@@ -57,14 +57,14 @@ class Runs {
     if (experts) of_experts_.insert(place->second);
     return place->second;
   }
-  /// This reads them all. Throws InputError.
+  /// Reads them all. Throws InputError.
   void prepare(const std::string& folder, const SearchPath& search) {
     for (const Run* run : order_)
       scenarios_.push_back(
           prepare_scenario((fs::path(folder) / run->file).string(), run->keys, search));
     check(folder);
   }
-  /// This says whether two runs are one under two names.
+  /// Says whether two runs are one under two names.
   bool same(std::size_t a, std::size_t b) const {
     return scenarios_[a].sha256 == scenarios_[b].sha256 &&
            order_[a]->load_steps == order_[b]->load_steps;

@@ -5,7 +5,7 @@
 
 namespace stepcast {
 
-/// These are the scenarios below a folder of published rows, sorted; lists beside them are none.
+/// The scenarios below a folder of published rows, sorted; lists beside them are none.
 std::vector<std::filesystem::path> scenario_files(const std::string& folder);
 
 }  // namespace stepcast

@@ -6,7 +6,7 @@
 
 namespace stepcast {
 
-/// This is a sweep file as it stands: what its paths and values may be is not checked yet.
+/// A sweep file as it stands: what its paths and values may be is not checked yet.
 struct SweepFile {
   std::string name, base;
   bool weak = false;           ///< `keep: {tokens_per_device: constant}`

@@ -12,7 +12,7 @@
 /// Here hardware numbers are fitted to measurements (docs/calibration.md).
 namespace stepcast {
 
-/// This is a number of a cluster file that fitting may set. It belongs to a hardware type, never to
+/// A number of a cluster file that fitting may set. It belongs to a hardware type, never to
 /// a row.
 struct FittedNumber {
   const char* path;  ///< in the cluster file
@@ -29,7 +29,7 @@ std::span<const FittedNumber> numbers_of_kernels();
 /// than 12 rows. What kernels or links show by themselves is never among them.
 std::span<const FittedNumber> numbers_of_steps(std::size_t rows);
 
-/// These are residuals at a point; all points of one call may be evaluated side by side. They take
+/// Residuals at a point; all points of one call may be evaluated side by side. They take
 /// points [n][parameters] and return residuals [n][rows].
 using Residuals =
     std::function<std::vector<std::vector<double>>(const std::vector<std::vector<double>>&)>;
@@ -38,7 +38,7 @@ struct FitProblem {
   std::vector<double> start, low, high;  ///< per parameter; the box
   std::vector<double> weights;           ///< per row
   double scale = 0.05;                   ///< residuals beyond it count linearly (Huber)
-  /// This says how far each parameter goes from its start at the price of one residual of `scale`;
+  /// Says how far each parameter goes from its start at the price of one residual of `scale`;
   /// it keeps parameters that the rows do not see where they were.
   std::vector<double> spread;
   int rounds = 60;  ///< at most
@@ -55,19 +55,19 @@ struct FitResult {
 /// its inner problem by NLopt's SLSQP. It is deterministic.
 FitResult fit(const FitProblem& problem, const Residuals& residuals);
 
-/// This is what the rows say about each parameter. `spread` is the standard deviation of its
+/// What the rows say about each parameter. `spread` is the standard deviation of its
 /// logarithm by the linear model; `rival` is the parameter it is most correlated with.
 struct Identified {
   double spread = 0, correlation = 0;
   std::size_t rival = 0;
 };
-/// This follows from the weighted Jacobian; `noise` is the standard deviation of a residual. Unseen
+/// Follows from the weighted Jacobian; `noise` is the standard deviation of a residual. Unseen
 /// parameters have an infinite spread. It also gives the singular values, largest first.
 std::vector<Identified> identify(const std::vector<std::vector<double>>& jacobian,
                                  const std::vector<double>& weights, double noise,
                                  std::vector<double>* singular_values);
 
-/// These are the eigenvalues of a symmetric matrix, largest first, and its eigenvectors as columns
+/// The eigenvalues of a symmetric matrix, largest first, and its eigenvectors as columns
 /// (Jacobi).
 struct Eigen {
   std::vector<double> values;
@@ -75,7 +75,7 @@ struct Eigen {
 };
 Eigen eigen(std::vector<std::vector<double>> symmetric);
 
-/// This is one fitted number with what is known of it.
+/// One fitted number with what is known of it.
 struct FittedValue {
   const FittedNumber* number;
   double before, after;
@@ -89,7 +89,7 @@ struct Calibration {
   std::size_t rows = 0;
 };
 
-/// This fits the numbers of all rows whose device name begins with one of `devices`, on the half
+/// Fits the numbers of all rows whose device name begins with one of `devices`, on the half
 /// that is not held out, starting at `start` or else at the first row's own cluster; the first
 /// `numbers` of numbers_of_steps() at most. Throws InputError without such rows.
 Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
@@ -98,7 +98,7 @@ Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
                                    std::size_t numbers = 4);
 
 std::string calibration_text(const Calibration& calibration);
-/// This is a part of a cluster file that a preset extends, each number with `source: fitted`. It
+/// A part of a cluster file that a preset extends, each number with `source: fitted`. It
 /// extends `base` itself, unless that is empty.
 std::string calibration_yaml(const Calibration& calibration, const std::string& question,
                              const std::string& base);

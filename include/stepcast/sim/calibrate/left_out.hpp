@@ -9,20 +9,20 @@
 /// is forecast with them: docs/components.md, Left out.
 namespace stepcast {
 
-/// This is a number of a cluster file that a table of kernels or exchanges fixes.
+/// A number of a cluster file that a table of kernels or exchanges fixes.
 struct ComponentNumber {
   std::string path;
   double low, high;  ///< both above 0
   std::function<double(const ClusterSpec&)> get;
   std::function<void(ClusterSpec&, double)> set;
 };
-/// These are the numbers that rows of the class see, of the generation and of FP8 or not where the
+/// The numbers that rows of the class see, of the generation and of FP8 or not where the
 /// class has such. A number that the cluster has at 0 is not part of its form and is not among
 /// them.
 std::vector<ComponentNumber> component_numbers(const OperatorRequest& request,
                                                const ClusterSpec& cluster);
 
-/// This is what the rows of one kind and class of size of one table come to.
+/// What the rows of one kind and class of size of one table come to.
 struct LeftOutFigures {
   std::string device, kind, size;
   /// What is left out at a time; or why nothing is: `goodness of fit`, `foreign`.
@@ -34,7 +34,7 @@ struct LeftOutFigures {
   bool refitted() const { return unseen.rows > 0; }
 };
 
-/// These are the figures of all tables below `folder`, in the order of devices and tables. Each fit
+/// The figures of all tables below `folder`, in the order of devices and tables. Each fit
 /// starts at the numbers of the cluster file, and is pulled to them by next to nothing. Throws
 /// InputError: everything that is wrong with a table.
 std::vector<LeftOutFigures> leave_out(const std::string& folder, const SearchPath& search);
@@ -42,7 +42,7 @@ std::vector<LeftOutFigures> leave_out(const std::string& folder, const SearchPat
 double overall(const std::vector<LeftOutFigures>& all);
 
 std::string left_out_text(const std::vector<LeftOutFigures>& all);
-/// This is a table for docs/components.md; `read_left_out` finds its first figure again.
+/// A table for docs/components.md; `read_left_out` finds its first figure again.
 std::string left_out_markdown(const std::vector<LeftOutFigures>& all);
 std::optional<double> read_left_out(std::string_view markdown);
 

@@ -6,7 +6,7 @@
 #include "stepcast/workloads/collectives.hpp"
 #include "stepcast/workloads/operators.hpp"
 
-/// This is what a user's own cluster measured. Files and columns: docs/calibration.md.
+/// What a user's own cluster measured. Files and columns: docs/calibration.md.
 namespace stepcast {
 
 /// A sample is one thing that was measured, and what the model says it is.
@@ -24,20 +24,20 @@ struct Sample {
 
 struct Profile {
   std::vector<Sample> samples;
-  /// This is the device time per operator type [s] (op_statistic.csv), for the share that samples
+  /// The device time per operator type [s] (op_statistic.csv), for the share that samples
   /// explain.
   std::vector<std::pair<std::string, double>> totals;
-  /// This is the mean of step_trace_time.csv [s]; it is 0 without that file.
+  /// The mean of step_trace_time.csv [s]; it is 0 without that file.
   double computing = 0, exposed = 0, free = 0;
   std::vector<std::string> skipped;  ///< what could not be used, and why
 };
 
-/// This adds what a folder holds: kernel_details.csv, op_statistic.csv, step_trace_time.csv,
+/// Adds what a folder holds: kernel_details.csv, op_statistic.csv, step_trace_time.csv,
 /// communication.json, and tables of hccl_test or nccl-tests in files named KIND-RANKS.txt
 /// (all_reduce-16.txt). Throws InputError with file and line, or where the folder holds none.
 void read_profile(const std::string& folder, Profile& profile);
 
-/// These are the samples of one type before and after the fit.
+/// The samples of one type before and after the fit.
 struct TypeQuality {
   std::string type;
   std::size_t samples = 0;
@@ -51,16 +51,16 @@ struct ProfileCalibration {
   std::vector<TypeQuality> types;
 };
 
-/// This is the time of a sample on a cluster. Gaps are device.launch.vector; transfers are a
+/// The time of a sample on a cluster. Gaps are device.launch.vector; transfers are a
 /// latency and bytes over one link. Throws InputError where a collective does not fit the cluster.
 Seconds sample_time(const Sample& sample, const ClusterSpec& cluster);
 
-/// This fits the numbers that samples see, starting at the cluster's. Throws InputError without
+/// Fits the numbers that samples see, starting at the cluster's. Throws InputError without
 /// samples.
 ProfileCalibration calibrate_from_profile(const Profile& profile, const ClusterSpec& cluster);
 
 std::string profile_text(const ProfileCalibration& calibration, const Profile& profile);
-/// This is a cluster file that extends `base`, with every fitted number as `source: fitted`.
+/// A cluster file that extends `base`, with every fitted number as `source: fitted`.
 std::string profile_yaml(const ProfileCalibration& calibration, const std::string& base,
                          const std::string& name);
 

@@ -11,7 +11,7 @@
 /// (docs/profile.md).
 namespace stepcast {
 
-/// This is one step of one rank as a profiler wrote it.
+/// One step of one rank as a profiler wrote it.
 struct KernelProfile {
   std::string file;
   KernelTrace trace;  ///< of the step of median length; `step` is 0 where only one was profiled
@@ -35,7 +35,7 @@ KernelName classified(std::string_view name);
 /// or truncated one, no kernels, kernels of several devices.
 KernelProfile read_kernel_profile(const std::string& path);
 
-/// This is one class on both sides; seconds are sums over its launches.
+/// One class on both sides; seconds are sums over its launches.
 struct ClassComparison {
   std::string of;
   bool communication = false;
@@ -49,7 +49,7 @@ struct ClassComparison {
   double slower = 0, more = 0, waiting = 0;
 };
 
-/// This is a side of the comparison. computing + exposed + gaps + idle = step.
+/// A side of the comparison. computing + exposed + gaps + idle = step.
 struct ProfileSide {
   double step = 0;
   double computing = 0;  ///< some kernel runs

@@ -58,13 +58,13 @@ class Engine {
 
   /// This posts an event; `time` may lie in the past, then it happens now.
   void post(double time, std::uint64_t tag);
-  /// This starts a flow of `bytes` > 0 over `path` (not empty) now. Call it from inside a callback
+  /// Starts a flow of `bytes` > 0 over `path` (not empty) now. Call it from inside a callback
   /// only.
   void start_flow(std::span<const LinkUse> path, double bytes, std::uint64_t tag);
-  /// This runs until nothing is pending. Throws EngineError when a started flow did not finish,
+  /// Runs until nothing is pending. Throws EngineError when a started flow did not finish,
   /// InputError when that was beyond latest_date, or something is to happen at no finite date.
   void run(EngineClient& client);
-  /// This runs all that happens before `bound`, which the callbacks may move, and says whether
+  /// Runs all that happens before `bound`, which the callbacks may move, and says whether
   /// anything did. It is for engines that are incremental, of which a process may have many;
   /// requires incremental(). What run() refuses at its end it does not: a flow that never finishes,
   /// or something at no finite date, just stays pending, which the caller has to see for itself.
@@ -76,12 +76,12 @@ class Engine {
   double now() const;
   /// Nothing of the engine happens before this time; infinity when nothing is pending.
   double earliest() const;
-  /// This says whether no flows share links at the moment.
+  /// Says whether no flows share links at the moment.
   bool between_flows() const;
-  /// This says whether the clock may be moved: between flows, and with incremental sharing also
+  /// Says whether the clock may be moved: between flows, and with incremental sharing also
   /// while flows share links and none of them begins or ends.
   bool may_shift() const;
-  /// This moves the clock and all that is pending; only where it may be, from inside a callback.
+  /// Moves the clock and all that is pending; only where it may be, from inside a callback.
   void shift(double time);
   /// This appends what is pending and the flows that are alone, with times relative to `origin`, in
   /// the order of what `name` says of their tags: two states with other tags for the same things
@@ -97,7 +97,7 @@ class Engine {
   /// not by who posted it first. For engines that are incremental.
   std::uint64_t entries() const;
 
-  /// This is the version of the SimGrid library that the build found, `3.32`.
+  /// The version of the SimGrid library that the build found, `3.32`.
   static std::string simgrid_version();
 
  private:

@@ -5,7 +5,7 @@
 
 namespace stepcast {
 
-/// This is what one call of a job answered in its process.
+/// What one call of a job answered in its process.
 struct WorkerAnswer {
   std::size_t index = 0;
   std::string text;        ///< what the job returned; any bytes
@@ -17,7 +17,7 @@ struct WorkerAnswer {
 /// Throws what ended the job, with its class: InputError, or EngineError with `what` before it.
 [[noreturn]] void throw_failure(const std::string& what, const WorkerAnswer& answer);
 
-/// This calls `job(i)` for i = 0 .. count-1, each in a process of its own (a process makes at most
+/// Calls `job(i)` for i = 0 .. count-1, each in a process of its own (a process makes at most
 /// one run in which SimGrid shares flows), at most `workers` >= 1 at a time, begun in order of i.
 /// `done` runs in the calling process, in the order in which the jobs end. What `job` changes in
 /// memory is lost. Where descriptors or processes are short, fewer run at a time. When `done`

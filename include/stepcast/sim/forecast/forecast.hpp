@@ -15,14 +15,14 @@
 
 namespace stepcast {
 
-/// This is one pipeline stage of a forecast: its mean rank.
+/// One pipeline stage of a forecast: its mean rank.
 struct StageForecast {
   RankTimes times;
   std::optional<MemoryBudget> memory;  ///< nothing for a synthetic workload
   std::vector<std::int64_t> layers;    ///< per chunk; empty for a synthetic workload
 };
 
-/// This says how one collective of the model ran.
+/// Says how one collective of the model ran.
 struct CollectiveUse {
   std::string name;   ///< `all_gather attention in`
   std::string group;  ///< `tensor`
@@ -32,7 +32,7 @@ struct CollectiveUse {
   friend bool operator==(const CollectiveUse&, const CollectiveUse&) = default;
 };
 
-/// This says how far the groups of one kind reach in a cluster of several kinds of nodes.
+/// Says how far the groups of one kind reach in a cluster of several kinds of nodes.
 struct GroupReach {
   std::string group;   ///< `tensor`
   std::string fabric;  ///< the widest that one of them crosses, `node` or `spine`
@@ -41,7 +41,7 @@ struct GroupReach {
       0;  ///< of them with nodes of several kinds, which go at the slowest one's pace
 };
 
-/// This says what the documents of one step are and what their imbalance costs.
+/// Says what the documents of one step are and what their imbalance costs.
 struct DataForecast {
   PackedBatch batch;
   Imbalance imbalance;           ///< of the replicas and micro-batches
@@ -50,13 +50,13 @@ struct DataForecast {
   Seconds even_step_time{0};     ///< of a step whose slots all hold the mean
 };
 
-/// These are the routed experts of one MoE layer and micro-batch by themselves on the fullest rank,
+/// The routed experts of one MoE layer and micro-batch by themselves on the fullest rank,
 /// from lining up tokens for the dispatch to adding up what the combine brings, forward and back.
 struct ExpertModuleTimes {
   Seconds forward{0}, backward{0};
 };
 
-/// This says what `moe.overlap: chunks(n)` or `tiles(n)` does to that module, over forward and
+/// Says what `moe.overlap: chunks(n)` or `tiles(n)` does to that module, over forward and
 /// backward: part-filled tiles, weights that are read again, launches and interference cost time on
 /// the device, and less of the exchanges is waited for. The cost is less than nothing where one
 /// kernel of tiles saves more than that, what is hidden where a host that must issue more cannot
@@ -66,7 +66,7 @@ struct SplitExperts {
   Seconds gain() const { return hidden - cost; }
 };
 
-/// This says what `communication.tensor.overlap: chunks(n)` does to one layer and micro-batch,
+/// Says what `communication.tensor.overlap: chunks(n)` does to one layer and micro-batch,
 /// likewise, and what its host issues for it beside that: launches, and their time on the host
 /// thread that has more to do.
 struct SplitProducts {
@@ -75,23 +75,23 @@ struct SplitProducts {
   std::size_t launches = 0;
 };
 
-/// This says how unevenly the experts are loaded and what that costs.
+/// Says how unevenly the experts are loaded and what that costs.
 struct ExpertForecast {
   double expert_imbalance = 1, rank_imbalance = 1;  ///< largest over mean load
   double dropped = 0;                               ///< part of all (token, expert) pairs
-  /// These are the matrix products of the routed experts of one layer and micro-batch, forward and
+  /// The matrix products of the routed experts of one layer and micro-batch, forward and
   /// backward: on a rank of mean load, and on the fullest one, for which its expert group waits.
   Seconds balanced{0}, fullest{0};
-  /// This is the difference over all micro-batches and MoE layers of the stage that has most of
+  /// The difference over all micro-batches and MoE layers of the stage that has most of
   /// them.
   Seconds cost{0};
   ExpertModuleTimes module;
   std::optional<SplitExperts> split;  ///< where tokens travel in pieces
-  /// These are the weights of copies of experts that pass the busiest rank in a step.
+  /// The weights of copies of experts that pass the busiest rank in a step.
   Bytes copied{0};
 };
 
-/// This says what persistent differences cost (`stalls.spread`).
+/// Says what persistent differences cost (`stalls.spread`).
 struct SpreadForecast {
   /// Only the worst replicas were replayed, one after the other as if all were like it.
   struct Folded {
@@ -104,7 +104,7 @@ struct SpreadForecast {
   std::optional<Folded> folded;  ///< nothing: every rank was simulated by itself
 };
 
-/// This is what a step takes, devices times overhead [J].
+/// What a step takes, devices times overhead [J].
 struct Energy {
   double idle = 0, computing = 0, communicating = 0;
   double step() const { return idle + computing + communicating; }
@@ -134,7 +134,7 @@ struct Forecast {
   bool fits_memory() const;
 };
 
-/// This runs the scenario: it lowers the model, orders the pipeline, and replays one step. Throws
+/// Runs the scenario: it lowers the model, orders the pipeline, and replays one step. Throws
 /// InputError where a named collective algorithm does not apply, EngineError when the replay fails.
 Forecast forecast(const Scenario& scenario);
 
@@ -151,7 +151,7 @@ Forecast forecast(const Scenario& scenario, const Ideal& ideal);
 /// The stages of a scenario hold these layers; it is empty for a synthetic workload.
 LayerTable layers_of(const Scenario& scenario);
 
-/// This is a run with all that it executed, and what its indices mean.
+/// A run with all that it executed, and what its indices mean.
 struct RecordedRun {
   Forecast forecast;
   LayerTable layers;                   ///< empty for a synthetic workload

@@ -22,10 +22,10 @@ struct FailureModel {
 /// without failures it is interval / (interval + C).
 double goodput(const FailureModel& model, Seconds interval);
 
-/// This is the first-order optimum of the interval, sqrt(2 C M): Young 1974.
+/// The first-order optimum of the interval, sqrt(2 C M): Young 1974.
 Seconds young_interval(Seconds checkpoint, Seconds mtbf);
 
-/// This is the higher-order optimum, Daly 2006: sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + C / 2M / 9) - C
+/// The higher-order optimum, Daly 2006: sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + C / 2M / 9) - C
 /// for C < 2M, and M beyond.
 Seconds daly_interval(Seconds checkpoint, Seconds mtbf);
 
@@ -40,7 +40,7 @@ struct Reliability {
   std::optional<double> goodput_at_optimum;         ///< with those whole steps
 };
 
-/// This is nothing unless the scenario has failures or checkpoints. The checkpoints that were
+/// Nothing unless the scenario has failures or checkpoints. The checkpoints that were
 /// replayed are no work and are taken out of the step time.
 std::optional<Reliability> reliability(const Scenario& scenario, const Timeline& timeline);
 

@@ -11,7 +11,7 @@ namespace stepcast {
 
 inline constexpr std::int64_t most_load_steps = 10'000;
 
-/// These are the steps `first`, `first + 1`, ... of a run, each with its own loads.
+/// The steps `first`, `first + 1`, ... of a run, each with its own loads.
 struct LoadSteps {
   /// Experts change their ranks before some of the steps; nothing hides that.
   struct Relocation {

@@ -38,7 +38,7 @@ struct Metrics {
   RangeOrigin memory_of;
 };
 
-/// These are the figures of a forecast of that scenario. MFU and HFU are parts of the peak of the
+/// The figures of a forecast of that scenario. MFU and HFU are parts of the peak of the
 /// precision that the matrix products run in, the mean over all devices.
 Metrics metrics_of(const Scenario& scenario, const Forecast& forecast);
 

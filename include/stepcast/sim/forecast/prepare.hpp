@@ -4,7 +4,7 @@
 
 #include "stepcast/sim/scenario/scenario.hpp"
 
-/// This is the way from a file to a scenario that runs: what `validate` promises, and what every
+/// The way from a file to a scenario that runs: what `validate` promises, and what every
 /// command that runs a scenario calls.
 namespace stepcast {
 
@@ -12,17 +12,17 @@ namespace stepcast {
 /// sweep or a plan, which share their keys, keep it.
 enum class IdleAlgorithms { refused, kept };
 
-/// This resolves what a checked scenario leaves to be computed, and checks what only then is known.
+/// Resolves what a checked scenario leaves to be computed, and checks what only then is known.
 /// Throws InputError with every finding, at the place where the file or `--set` gave the value.
 Scenario prepare(Scenario scenario, IdleAlgorithms idle = IdleAlgorithms::refused);
 
-/// This is read_scenario() and prepare(). Throws InputError.
+/// read_scenario() and prepare(). Throws InputError.
 Scenario prepare_scenario(const std::string& path, const std::vector<std::string>& overrides,
                           const SearchPath& search, IdleAlgorithms idle = IdleAlgorithms::refused);
 Scenario prepare_scenario(const ScenarioDocument& document, const SearchPath& search,
                           IdleAlgorithms idle = IdleAlgorithms::refused);
 
-/// These are the keys `communication.algorithm.KIND` of a resolved scenario that name an algorithm
+/// The keys `communication.algorithm.KIND` of a resolved scenario that name an algorithm
 /// of a collective which no rank makes.
 std::vector<std::string> idle_algorithms(const Scenario& scenario);
 

@@ -19,19 +19,19 @@ struct Quantiles {
 /// The smallest of at least one number that this share (in (0, 1]) of all do not exceed (nearest
 /// rank).
 double nearest_rank(std::vector<double> numbers, double share);
-/// These are the quantiles of at least one number.
+/// The quantiles of at least one number.
 Quantiles quantiles(std::vector<double> numbers);
 
-/// These are the steps of the seeds `first`, `first + 1`, ...
+/// The steps of the seeds `first`, `first + 1`, ...
 struct SeedRuns {
   std::int64_t first = 0;      ///< stalls.spread.seed, or that of the first stall that draws
   std::vector<Seconds> steps;  ///< [seed - first]
   Seconds calm{0};             ///< without anything drawn
   std::int64_t in_lanes = 0;   ///< so many were lanes of replays that several share
-  /// This is the place in `steps` of the median step: the first of those that take as long.
+  /// The place in `steps` of the median step: the first of those that take as long.
   std::size_t median() const;
 };
-/// This runs the scenario with `count` seeds from its own on, in processes of their own, at most
+/// Runs the scenario with `count` seeds from its own on, in processes of their own, at most
 /// `workers` at a time: several in the lanes of one replay where that gives the same bits, the
 /// others one by one. What no draw changes is made once. Throws as `forecast`.
 SeedRuns run_seeds(const Scenario& scenario, std::int64_t count, int workers);
@@ -46,7 +46,7 @@ struct SeedStatistics {
 };
 SeedStatistics seed_statistics(const Scenario& scenario, const SeedRuns& runs);
 
-/// This is an interval of step times [s] around the median seed that holds 80 %: of the model
+/// An interval of step times [s] around the median seed that holds 80 %: of the model
 /// alone, of the seeds alone, and of both as independent errors.
 struct StepInterval {
   struct Bounds {

@@ -5,7 +5,7 @@
 
 namespace stepcast {
 
-/// This is the program of every stage of a checked scenario; `layers` counts when it is not
+/// The program of every stage of a checked scenario; `layers` counts when it is not
 /// synthetic.
 std::vector<StageProgram> stage_programs(const Scenario& scenario, const LayerTable& layers);
 

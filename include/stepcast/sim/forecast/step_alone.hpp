@@ -7,7 +7,7 @@
 
 namespace stepcast {
 
-/// This is the step of a checked scenario without contention, which its two numbers share. The
+/// The step of a checked scenario without contention, which its two numbers share. The
 /// scenario outlives it.
 class LoneStep {
  public:
@@ -26,7 +26,7 @@ class LoneStep {
   std::vector<StageOrder> orders_;  ///< [stage]
 };
 
-/// This is LoneStep::replayed().
+/// LoneStep::replayed().
 Seconds step_alone(const Scenario& scenario, CollectiveTimes& times);
 
 }  // namespace stepcast

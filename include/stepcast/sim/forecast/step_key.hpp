@@ -7,7 +7,7 @@
 
 namespace stepcast {
 
-/// This is all that a step is replayed from, as bytes: scenarios with equal texts have equal step
+/// All that a step is replayed from, as bytes: scenarios with equal texts have equal step
 /// times, however their devices and hosts differ. There is none where devices do more than their
 /// programs say (stalls, nodes of several kinds) and where there is no model to lower (synthetic
 /// workloads, task graphs) or micro-batches differ (documents). `layers`: on which stages
@@ -19,7 +19,7 @@ struct KnownStep {
   std::optional<std::string> key;
   Seconds time{0};
 };
-/// This is the step time that a forecast of the scenario with these layers has. It is not simulated
+/// The step time that a forecast of the scenario with these layers has. It is not simulated
 /// where its key is the known one, and nothing else of the forecast is made.
 Seconds step_time_beside(const KnownStep& known, const Scenario& scenario,
                          const LayerTable& layers);

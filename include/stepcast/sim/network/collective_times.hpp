@@ -10,7 +10,7 @@
 #include "stepcast/topology/placement.hpp"
 #include "stepcast/workloads/program.hpp"
 
-/// These are the times of collectives when nothing else uses the network, each planned once.
+/// The times of collectives when nothing else uses the network, each planned once.
 namespace stepcast {
 
 class CollectiveTimes {
@@ -20,17 +20,17 @@ class CollectiveTimes {
 
   const Fabric& fabric() const { return fabric_; }
   const CollectiveChoice& choice() const { return choice_; }
-  /// This is the time of one call of the group of `rank`, with the launch of its first phase [s].
+  /// The time of one call of the group of `rank`, with the launch of its first phase [s].
   double alone(const Placement& placement, const StageCall& call, Rank rank);
-  /// This is NetworkCall::held of the call by the group of that rank.
+  /// NetworkCall::held of the call by the group of that rank.
   double held(const Placement& placement, const StageCall& call, Rank rank);
-  /// These are the devices of a group, to ask for it more than once.
+  /// The devices of a group, to ask for it more than once.
   enum class Members : std::uint32_t {};
   Members members(const Placement& placement, GroupKind group, Rank rank);
-  /// This is alone() between powers of two of its bytes: for estimates, where sizes seldom repeat
+  /// Alone() between powers of two of its bytes: for estimates, where sizes seldom repeat
   /// [s].
   double about(Members members, const CollectiveCall& call);
-  /// This is the time of a transfer from `from` to `to`: bytes over the slowest link of the route,
+  /// The time of a transfer from `from` to `to`: bytes over the slowest link of the route,
   /// then latency [s].
   struct Hop {
     double latency = 0, alone = 0;
@@ -47,7 +47,7 @@ class CollectiveTimes {
   std::vector<std::vector<DeviceId>> groups_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> group_index_;
   std::map<std::tuple<Members, CollectiveKind, double, Skew, std::string>, double> times_;
-  /// These are times by exponent of the bytes, with the algorithm of the choice; negative: not
+  /// Times by exponent of the bytes, with the algorithm of the choice; negative: not
   /// planned yet.
   using Powers = std::array<double, 64>;
   std::map<std::pair<Members, CollectiveKind>, Powers> powers_;

@@ -7,7 +7,7 @@
 /// map, which is most of what a folded run costs. It is built once and kept for them.
 namespace stepcast {
 
-/// This is all that a network map is made of, as bytes: equal texts, equal maps. Here and below the
+/// All that a network map is made of, as bytes: equal texts, equal maps. Here and below the
 /// fabric has no faults and one kind of nodes.
 std::string network_key(const NetworkMapInput& input);
 
@@ -21,7 +21,7 @@ class KeptNetworkMap {
   KeptNetworkMap& operator=(const KeptNetworkMap&) = delete;
 };
 
-/// This is build_network_map(input), or a copy of what is kept for an equal one.
+/// build_network_map(input), or a copy of what is kept for an equal one.
 NetworkMap known_network_map(const NetworkMapInput& input);
 
 }  // namespace stepcast

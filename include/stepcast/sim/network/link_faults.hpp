@@ -4,7 +4,7 @@
 
 namespace stepcast {
 
-/// These are the links of `degraded_links` and `failed_links`, by their names on the intact fabric.
+/// The links of `degraded_links` and `failed_links`, by their names on the intact fabric.
 /// The spec is checked.
 LinkFaults link_faults(const StallsSpec& spec, const Fabric& intact);
 

@@ -26,7 +26,7 @@ struct RankClasses {
   std::vector<std::uint32_t> class_of;  ///< by rank
 };
 
-/// This is a flow of a class. With an empty path it can meet no other flow and takes `alone`.
+/// A flow of a class. With an empty path it can meet no other flow and takes `alone`.
 struct NetworkFlow {
   double latency = 0;  ///< after its bytes [s]
   double bytes = 0;
@@ -39,7 +39,7 @@ struct NetworkFlow {
 
 using StreamSet = std::bitset<streams>;
 
-/// This is one collective of one class of groups.
+/// One collective of one class of groups.
 struct NetworkCall {
   std::string algorithm;
   std::vector<std::vector<NetworkFlow>> phases;
@@ -75,7 +75,7 @@ constexpr Channel channel_of(ChunkPlacement placement, Chunk chunk, bool output)
   return mirrored ? Channel::gradient_next : Channel::gradient_previous;
 }
 
-/// This is one pipeline transfer to a neighbouring stage.
+/// One pipeline transfer to a neighbouring stage.
 struct NetworkHop {
   std::uint32_t peer = 0;  ///< receiving class
   NetworkFlow flow;
@@ -126,7 +126,7 @@ struct NetworkMapInput {
   std::optional<std::uint64_t> hash_seed = {};
 };
 
-/// This finds the rank classes (or takes every rank for itself), plans every call once per shape of
+/// Finds the rank classes (or takes every rank for itself), plans every call once per shape of
 /// group, and finds from the side of each link which flows can meet on it.
 NetworkMap build_network_map(const NetworkMapInput& input);
 

@@ -8,7 +8,7 @@ struct StudyHead {
   std::string title, lead, verdict;
 };
 
-/// These are the answers of `compare`, `explain` and `check` (the JSON that each writes) as one
+/// The answers of `compare`, `explain` and `check` (the JSON that each writes) as one
 /// HTML page that needs no network; `kind` is the name of the command, or `profile` for compare
 /// with a profile. Throws ContractError for
 /// another one.

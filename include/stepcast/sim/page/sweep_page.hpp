@@ -15,7 +15,7 @@ struct PageTable {
   std::string label = "values";         ///< column that names a point
 };
 
-/// These are the points as one HTML page that needs no network: throughput over devices with the
+/// The points as one HTML page that needs no network: throughput over devices with the
 /// ideal line (the best point of each number of devices, from columns `devices` and `tokens_per_s`
 /// or `samples_per_s`), step time against memory (`step_time_s`, `peak_memory_bytes`,
 /// `memory_capacity_bytes`), and a table that sorts and filters. A chart without its columns, or

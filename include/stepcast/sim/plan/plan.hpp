@@ -22,7 +22,7 @@ enum class PlanMeasure { time, throughput, cost, energy, memory, devices };
 const std::vector<std::pair<const char*, PlanMeasure>>& plan_measures();
 const char* name(PlanMeasure measure);
 
-/// These are the keys of `plan:`.
+/// The keys of `plan:`.
 struct PlanSpec {
   enum class Objective { step_time, tokens_per_device, pareto, cost, throughput, energy, memory };
   Objective objective = Objective::step_time;
@@ -45,10 +45,10 @@ struct PlanSpec {
 /// objective, else time, memory and devices.
 std::vector<PlanMeasure> frontier_measures(const PlanSpec& spec);
 
-/// This names the keys of `plan:`; `search` is set to the mapping that stands at the key of that
+/// Names the keys of `plan:`; `search` is set to the mapping that stands at the key of that
 /// name, if any.
 void describe_plan(Visitor& visitor, PlanSpec& spec, const Node*& search);
-/// This names the keys of a plan file, for its schema: those of a scenario, some of which take
+/// Names the keys of a plan file, for its schema: those of a scenario, some of which take
 /// several values, and `plan:`. It describes a draft and throws it away.
 void describe_plan_file(Visitor& visitor);
 
@@ -61,7 +61,7 @@ struct Strategy {
   friend bool operator==(const Strategy&, const Strategy&) = default;
 };
 
-/// These are values of the keys that are quick to change, all of them each time.
+/// Values of the keys that are quick to change, all of them each time.
 struct PlanDimensions {
   std::vector<std::int64_t> tp, pp, vpp, cp, ep, etp, zero, micro_batch, sequence_parallel;
   std::vector<std::string> schedules;
@@ -89,7 +89,7 @@ struct PlanSpace {
   double points() const { return static_cast<double>(bases.size()) * dimensions.size(); }
 };
 
-/// This reads a scenario in which keys may hold a list of values or the word `search`, and its
+/// Reads a scenario in which keys may hold a list of values or the word `search`, and its
 /// `plan:`. `devices` replaces cluster.devices (empty: as the file says). Throws InputError with
 /// every error of the file at once.
 PlanSpace read_plan(const std::string& path, const std::vector<std::string>& overrides,
@@ -103,11 +103,11 @@ struct PlanPlacement {
   double gap = 0;  ///< between the placement's pipeline time and what the solver proved
 };
 
-/// This is the scenario of a point, `dp` resolved. Its cross-checks are not made, its hash is not
+/// The scenario of a point, `dp` resolved. Its cross-checks are not made, its hash is not
 /// set.
 Scenario scenario_of(const PlanSpace& space, const Strategy& strategy,
                      const std::optional<PlanPlacement>& placement = {});
-/// This writes `path=value` of all keys of a point, in a fixed order; they make the file an
+/// Writes `path=value` of all keys of a point, in a fixed order; they make the file an
 /// ordinary scenario.
 std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& strategy,
                                      const std::optional<PlanPlacement>& placement = {});
@@ -125,7 +125,7 @@ struct PlanCost {
   double joules = 0;
 };
 
-/// This is what a finalist takes under the stalls of the plan.
+/// What a finalist takes under the stalls of the plan.
 struct PlanSeeds {
   Seconds decides{0};  ///< the quantile that the plan asks for
   std::int64_t first_seed = 0;
@@ -134,7 +134,7 @@ struct PlanSeeds {
   StepInterval::Bounds interval;  ///< of model and seeds [s], around the median
 };
 
-/// This is what one point is believed to take.
+/// What one point is believed to take.
 struct PlanPoint {
   Strategy strategy;
   std::optional<PlanPlacement> placement;  ///< nothing: balanced
@@ -155,11 +155,11 @@ struct PlanPoint {
   std::optional<double> energy;  ///< of a token [J], simulated, on devices of known power
 };
 
-/// This is the scenario of a point as a user's file would be read, with its document and hash, but
+/// The scenario of a point as a user's file would be read, with its document and hash, but
 /// without the stalls that only finalists suffer.
 Scenario read_point(const PlanSpace& space, const PlanPoint& point, const SearchPath& search);
 
-/// This says why points were left out.
+/// Says why points were left out.
 struct PlanCounts {
   double points = 0;                         ///< of the whole space
   std::map<std::string, double> infeasible;  ///< by reason
@@ -170,7 +170,7 @@ struct PlanCounts {
   double simulated = 0;
 };
 
-/// This is the nearest point that can run, where nothing of a space can.
+/// The nearest point that can run, where nothing of a space can.
 struct PlanRelaxation {
   std::string change;    ///< what has to give: `parallel.tp 4 instead of 3`
   std::string point;     ///< as strategy_text()
@@ -179,7 +179,7 @@ struct PlanRelaxation {
   double distance = 0;   ///< of their values from the lists, in doublings
 };
 
-/// This is one forecast, for comparisons.
+/// One forecast, for comparisons.
 struct PlanRun {
   std::string strategy;
   std::int64_t devices = 0;
@@ -188,14 +188,14 @@ struct PlanRun {
   Bytes peak{0};              ///< of the fullest device
   std::vector<double> parts;  ///< by plan_part_names() [s]; they add up to the step time
 };
-/// These are breakdown_names() with the optimizer's part of computing apart.
+/// breakdown_names() with the optimizer's part of computing apart.
 const std::vector<std::string>& plan_part_names();
 
-/// These are the winner of a plan and a configuration that is known.
+/// The winner of a plan and a configuration that is known.
 struct PlanComparison {
   std::string file;  ///< of the latter
   PlanRun baseline, winner;
-  /// This is winner minus baseline by plan_part_names(), per token and device, over the baseline's
+  /// Winner minus baseline by plan_part_names(), per token and device, over the baseline's
   /// time.
   std::vector<double> differences() const;
   double difference() const;  ///< their sum: below 0 the winner is faster
@@ -207,7 +207,7 @@ struct PlanResult {
   std::vector<PlanPoint> shortlist;   ///< all that were timed, by estimate
   PlanCounts counts;
   bool proven = false;  ///< no point of the space is faster than the best
-  /// This is a lower bound on the objective of all points that were not simulated.
+  /// A lower bound on the objective of all points that were not simulated.
   std::optional<double> least_bound;
   std::optional<double> rank_correlation;    ///< Spearman, estimates of `best` against simulations
   std::vector<PlanPoint> placed;             ///< by integer programme, simulated, the best first

@@ -3,10 +3,10 @@
 
 #include "stepcast/sim/plan/plan.hpp"
 
-/// This is what a plan says to people and to other programs.
+/// What a plan says to people and to other programs.
 namespace stepcast {
 
-/// This is a point that no other of the shortlist beats in time, memory and devices, or one that is
+/// A point that no other of the shortlist beats in time, memory and devices, or one that is
 /// beaten, with what beats it.
 struct FrontierEntry {
   const PlanPoint* point;
@@ -14,9 +14,9 @@ struct FrontierEntry {
   Seconds time{0};                       ///< simulated where it was, otherwise without contention
   const std::vector<PlanMeasure>* measures = nullptr;  ///< of the result
 };
-/// These are all simulated or timed points, by time. The result must outlive the entries.
+/// All simulated or timed points, by time. The result must outlive the entries.
 std::vector<FrontierEntry> frontier(const PlanResult& result);
-/// This is what a beaten entry loses against its dominator: `2.1% slower, 300 MiB more`.
+/// What a beaten entry loses against its dominator: `2.1% slower, 300 MiB more`.
 std::string beaten_by(const FrontierEntry& entry);
 
 /// The winner is the best simulated point, placed by integer programme or balanced; with seeds the
@@ -30,24 +30,24 @@ std::size_t finalists_within(const PlanSpace& space, const PlanResult& result);
 /// This sentence says whether the best simulated point is known to be the best of all.
 std::string proof_text(const PlanSpace& space, const PlanResult& result);
 
-/// This has the ranked table, the counts per reason and the frontier, at most 100 columns wide
+/// Has the ranked table, the counts per reason and the frontier, at most 100 columns wide
 /// where names allow it.
 std::string plan_table(const PlanSpace& space, const PlanResult& result);
-/// This is the same as JSON. Fields: docs/formats.md.
+/// The same as JSON. Fields: docs/formats.md.
 std::string plan_json(const PlanSpace& space, const PlanResult& result);
-/// This is the same as one HTML page that needs no network: frontier, comparison, points, counts.
+/// The same as one HTML page that needs no network: frontier, comparison, points, counts.
 std::string plan_page(const PlanSpace& space, const PlanResult& result);
-/// This has one line per point of the shortlist, with a head.
+/// Has one line per point of the shortlist, with a head.
 std::string plan_csv(const PlanSpace& space, const PlanResult& result);
-/// This says why nothing is feasible: the tightest constraint, the nearest point, the counts.
+/// Says why nothing is feasible: the tightest constraint, the nearest point, the counts.
 std::string plan_failure(const PlanSpace& space, const PlanResult& result);
 
-/// This is a scenario that extends the plan's file with the values of the point: `stepcast run`
+/// A scenario that extends the plan's file with the values of the point: `stepcast run`
 /// takes it. `directory` is where it will stand, `idle` what the point has from the plan and makes
 /// no use of (idle_algorithms()): a run would refuse it.
 std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
                           const std::string& directory, const std::vector<std::string>& idle);
-/// This is the launch file of a scenario that was read from a document, for the first framework of
+/// The launch file of a scenario that was read from a document, for the first framework of
 /// its hardware that can say it (Megatron-LM; with HCCL MindFormers or MindSpeed-LLM), and what
 /// those before it lack, a key per line.
 std::string launch_files(const Scenario& scenario);

@@ -7,7 +7,7 @@
 #include "stepcast/topology/placement.hpp"
 #include "stepcast/workloads/program.hpp"
 
-/// This is the attention of every rank and micro-batch, as the packed documents give it
+/// The attention of every rank and micro-batch, as the packed documents give it
 /// (docs/models/packing.md).
 namespace stepcast {
 
@@ -16,11 +16,11 @@ struct AttentionLoads {
   std::vector<std::vector<AttentionLoad>> sequences;  ///< distinct ones: [sequence][micro_batch]
   std::vector<std::uint32_t> of_rank;                 ///< [rank] index into `sequences`
 
-  /// This says whether every rank's micro-batches are alike, so that they may repeat each other.
+  /// Says whether every rank's micro-batches are alike, so that they may repeat each other.
   bool repeats() const;
-  /// This says whether all ranks and micro-batches are alike.
+  /// Says whether all ranks and micro-batches are alike.
   bool even() const { return sequences.size() == 1 && repeats(); }
-  /// This is the share of the pairs of whole sequences, over all ranks and micro-batches.
+  /// The share of the pairs of whole sequences, over all ranks and micro-batches.
   double mean_pairs() const;
   double mean_tokens() const;
   /// These loads are the same work in all slots.

@@ -48,14 +48,14 @@ struct Recording {
     bool after_compute = false;  ///< of an issue: what it issues waits for the compute stream too
   };
 
-  /// This is one unit of the pipeline on the compute stream, from its input to its output.
+  /// One unit of the pipeline on the compute stream, from its input to its output.
   struct UnitSpan {
     Unit unit;
     std::uint32_t step;
     double start, end;
   };
 
-  /// This is a part of a wait, with the reason for which the report counts it.
+  /// A part of a wait, with the reason for which the report counts it.
   struct Piece {
     double from, to;
     WaitPart part;
@@ -70,7 +70,7 @@ struct Recording {
     double host_speed = 1;          ///< factor on host time
   };
 
-  /// This is a rank class that takes part in a communication.
+  /// A rank class that takes part in a communication.
   struct Member {
     std::uint32_t rank_class;
     std::uint32_t call;           ///< of its stage's program; none: a pipeline transfer
@@ -79,7 +79,7 @@ struct Recording {
     double arrived = 0;           ///< when it was ready: issued, inputs there, stream free
   };
 
-  /// This is a collective or a pipeline transfer.
+  /// A collective or a pipeline transfer.
   struct Communication {
     double start = 0, end = 0;                    ///< of the bytes
     double arrival = 0;                           ///< at the receiver; of a collective its end
@@ -89,12 +89,12 @@ struct Recording {
     std::uint32_t first_member = 0, members = 0;  ///< of a transfer the sender, then the receiver
   };
 
-  /// This is what the ranks of all classes did with one segment, in sums: how often it ran, and how
+  /// What the ranks of all classes did with one segment, in sums: how often it ran, and how
   /// long the device worked on it. Of several steps all but the first count.
   struct Worked {
     double count = 0, seconds = 0;
   };
-  /// This is how long a link was used in full, in parts of the run; the last parts may lie behind
+  /// How long a link was used in full, in parts of the run; the last parts may lie behind
   /// its end.
   struct LinkUse {
     double bytes = 0;
@@ -106,12 +106,12 @@ struct Recording {
   std::vector<std::vector<std::vector<Worked>>> worked;  ///< [stage][variant][segment]
   std::vector<LinkUse> links;                            ///< [NetworkMap::links]
   double part = 0;                                       ///< of LinkUse::busy [s]
-  /// These are the communications in which a recorded class takes part.
+  /// The communications in which a recorded class takes part.
   std::vector<Communication> communications;
   std::vector<Member> members;
   double end = 0;  ///< of the last step
 
-  /// This says whether every class is recorded, so that what each waited for is known.
+  /// Says whether every class is recorded, so that what each waited for is known.
   bool whole() const { return worked.empty(); }
   const Member* members_of(const Communication& c) const { return members.data() + c.first_member; }
 };

@@ -13,7 +13,7 @@
 
 namespace stepcast {
 
-/// These are the programs and hosts of a cluster whose nodes differ.
+/// The programs and hosts of a cluster whose nodes differ.
 struct KindPrograms {
   std::vector<std::vector<StageProgram>> programs;  ///< [kind][stage], alike but for their times
   std::vector<HostSpec> hosts;                      ///< [kind]

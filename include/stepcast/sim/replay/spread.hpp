@@ -15,7 +15,7 @@ namespace stepcast {
 std::vector<SpeedFactors> spread_factors(const SpreadSpec& spec, std::int64_t devices,
                                          std::int64_t node_devices);
 
-/// These are the factors on the bandwidth of links, by LinkId; empty where links do not differ.
+/// The factors on the bandwidth of links, by LinkId; empty where links do not differ.
 std::map<std::uint32_t, double> spread_bandwidths(const SpreadSpec& spec, std::uint32_t links);
 
 }  // namespace stepcast

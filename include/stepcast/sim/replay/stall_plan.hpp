@@ -13,7 +13,7 @@
 /// docs/models/stalls.md.
 namespace stepcast {
 
-/// This is a device's clock over time: factors on device time, each from its date to the next one.
+/// A device's clock over time: factors on device time, each from its date to the next one.
 struct SpeedProfile {
   struct Change {
     double from;  ///< [s]
@@ -27,9 +27,9 @@ struct SpeedProfile {
   friend bool operator==(const SpeedProfile&, const SpeedProfile&) = default;
 
   bool steady() const { return changes.size() <= 1; }
-  /// This is the factor at `time` >= 0 [s]; a change holds from its own date on.
+  /// The factor at `time` >= 0 [s]; a change holds from its own date on.
   double factor_at(double time) const;
-  /// This is the first date after `time` at which the factor may change [s]; it is infinity when it
+  /// The first date after `time` at which the factor may change [s]; it is infinity when it
   /// never does.
   double next_change(double time) const;
   /// Work of `device` seconds at factor 1 that begins at `start` >= 0 ends here [s]: where the
@@ -37,7 +37,7 @@ struct SpeedProfile {
   double end_of(double start, double device) const;
 };
 
-/// These are the stalls of a job, rank by rank.
+/// The stalls of a job, rank by rank.
 struct StallPlan {
   std::size_t ranks = 0;
   std::vector<SpeedFactors> speed;     ///< [rank]; empty: all 1
@@ -48,13 +48,13 @@ struct StallPlan {
   std::optional<PowerCap> power_cap;    ///< of every device, which has no idle clock then
   StallsSpec spec;
 
-  /// This says whether the replay has something to heed. Damaged links are the fabric's and
+  /// Says whether the replay has something to heed. Damaged links are the fabric's and
   /// failures the report's.
   bool any() const;
-  /// This says whether the device factors vary at random or over time, or hosts pause, so that no
+  /// Says whether the device factors vary at random or over time, or hosts pause, so that no
   /// step repeats another.
   bool irregular() const;
-  /// This says whether something makes hosts pause or wait.
+  /// Says whether something makes hosts pause or wait.
   bool holds_host() const;
   SpeedFactors speed_of(Rank rank) const {
     return speed.empty() ? SpeedFactors{} : speed[rank.value];
@@ -66,7 +66,7 @@ struct StallPlan {
   std::vector<std::uint64_t> keys() const;
 };
 
-/// This spreads the stalls over the ranks. The spec is checked. Where a node is slow, the hosts of
+/// Spreads the stalls over the ranks. The spec is checked. Where a node is slow, the hosts of
 /// all its devices are; garbage is collected first at a date uniform in [0, period), the same on
 /// all ranks when synchronised.
 StallPlan plan_stalls(const StallsSpec& spec, const Placement& placement,

@@ -8,7 +8,7 @@
 
 namespace stepcast {
 
-/// This says where the time of one rank went. The six parts add up to the step time: at each
+/// Says where the time of one rank went. The six parts add up to the step time: at each
 /// instant the first that applies of computing, exposed communication, bubble, host stall, compile
 /// stall, other idle (docs/formats.md, "Attribution").
 struct RankTimes {
@@ -30,7 +30,7 @@ struct RankTimes {
   Seconds clock{0};
 
   Seconds exposed_total() const;
-  /// This is the share of the segments that the host held up.
+  /// The share of the segments that the host held up.
   double host_bound_share() const { return segments > 0 ? host_bound_segments / segments : 0; }
   /// Whether the host held up most segments, or took more time than the device did.
   bool bound_by_host() const {
@@ -41,10 +41,10 @@ struct RankTimes {
   Seconds total() const { return computing + exposed_total() + bubble + late_host() + other_idle; }
 };
 
-/// This adds every part of `part` times `weight`; `end` is left alone.
+/// Adds every part of `part` times `weight`; `end` is left alone.
 void add(RankTimes& sum, const RankTimes& part, double weight);
 
-/// This says who gave the flows their shares of the links: nobody, as none met; SimGrid beside our
+/// Says who gave the flows their shares of the links: nobody, as none met; SimGrid beside our
 /// queue; the incremental solver; or SimGrid with all of the step on it (the judge).
 enum class Solver { closed_form, simgrid, incremental, reference };
 

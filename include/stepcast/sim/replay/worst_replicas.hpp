@@ -34,7 +34,7 @@ class LockStep {
   std::uint32_t count_ = 0;
 };
 
-/// These are the seconds of device or host time, whichever is more, that a step takes by the
+/// The seconds of device or host time, whichever is more, that a step takes by the
 /// formula of a pipeline whose stages go at these paces.
 class PaceEstimate {
  public:
@@ -50,7 +50,7 @@ class PaceEstimate {
   double micro_batches_ = 1, chunks_ = 1;
 };
 
-/// This is the plan of a job in which every rank class that has ranks of `replica` goes at that
+/// The plan of a job in which every rank class that has ranks of `replica` goes at that
 /// replica's pace, and every other one at the mean of its ranks.
 StallPlan at_pace_of(const StallPlan& stalls, const LockStep& lock_step, const RankClasses& classes,
                      const std::vector<SpeedFactors>& pace_of_stage, std::uint32_t replica);

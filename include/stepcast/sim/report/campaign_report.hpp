@@ -6,9 +6,9 @@
 
 namespace stepcast {
 
-/// This is a campaign for people: when it ends, where the time goes, what it costs.
+/// A campaign for people: when it ends, where the time goes, what it costs.
 std::string campaign_text(const Scenario& scenario, const CampaignForecast& campaign);
-/// This is a campaign with its question, in SI units (docs/formats.md).
+/// A campaign with its question, in SI units (docs/formats.md).
 std::string campaign_json(const Scenario& scenario, const CampaignForecast& campaign);
 
 }  // namespace stepcast

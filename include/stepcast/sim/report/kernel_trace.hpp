@@ -5,11 +5,11 @@
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/report/run_operators.hpp"
 
-/// This is one step of one rank as a profiler shows it: kernels and communications with their
+/// One step of one rank as a profiler shows it: kernels and communications with their
 /// times (docs/trace.md, "kernel_details.csv").
 namespace stepcast {
 
-/// This is one kernel, or one communication from when the rank has reached it to its end.
+/// One kernel, or one communication from when the rank has reached it to its end.
 struct TracedKernel {
   std::string name;
   std::string of;  ///< name(KernelClass), name(CollectiveKind), `send`, `receive` or `copy`

@@ -7,14 +7,14 @@
 /// People search for these names of the indices of a recording.
 namespace stepcast {
 
-/// This writes `F mb3 chunk1`, `B mb0 chunk0 slice2`.
+/// Writes `F mb3 chunk1`, `B mb0 chunk0 slice2`.
 std::string unit_name(const Unit& unit);
 
-/// This names the first and the last operator of a segment: `norm .. qkv`; `compute` where they
+/// Names the first and the last operator of a segment: `norm .. qkv`; `compute` where they
 /// have no names.
 std::string segment_name(const StageProgram& program, std::uint32_t segment);
 
-/// This names one operator; `compute` where it has no name.
+/// Names one operator; `compute` where it has no name.
 const std::string& operator_name(const StageProgram& program, std::uint32_t segment,
                                  std::size_t index);
 
@@ -28,7 +28,7 @@ std::vector<CommunicationShare> communication_shares(const RecordedRun& run,
                                                      const Recording::Communication& communication,
                                                      double duration);
 
-/// These are names of the collectives that a rank class issued, in the order of its entries: with
+/// Names of the collectives that a rank class issued, in the order of its entries: with
 /// the layer (`all_to_all dispatch L12`) where a unit issues one per layer.
 class CallNames {
  public:

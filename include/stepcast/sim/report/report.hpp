@@ -8,22 +8,22 @@
 
 namespace stepcast {
 
-/// This varies between runs of one scenario and is reported only when asked for.
+/// Varies between runs of one scenario and is reported only when asked for.
 struct RunTiming {
   double wall_s = 0;
   std::uint64_t peak_rss_bytes = 0;
 };
 
-/// This is the result as JSON, indented, ending in a line feed. Fields: docs/formats.md.
+/// The result as JSON, indented, ending in a line feed. Fields: docs/formats.md.
 std::string report_json(const Scenario& scenario, const Forecast& forecast,
                         const std::optional<RunTiming>& timing);
 
-/// This is the result for people, in at most 100 columns of text; with `colour` it has the escape
+/// The result for people, in at most 100 columns of text; with `colour` it has the escape
 /// codes of a terminal.
 std::string report_table(const Scenario& scenario, const Forecast& forecast,
                          const std::optional<RunTiming>& timing, bool colour = false);
 
-/// This is the executed schedule, with one row of at most `width` columns per stage (its first rank
+/// The executed schedule, with one row of at most `width` columns per stage (its first rank
 /// class): what fills most of a column's time, with waits of each kind apart.
 std::string pipeline_text(const RecordedRun& run, std::size_t width, bool colour);
 

@@ -6,7 +6,7 @@
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/workloads/operator_forecast.hpp"
 
-/// These are the operators that a run executed, as one table for the command line, the trace and
+/// The operators that a run executed, as one table for the command line, the trace and
 /// the page of a run (docs/formats/operators.md).
 namespace stepcast {
 
@@ -29,10 +29,10 @@ enum class KernelClass {
 inline constexpr std::size_t kernel_classes = 13;
 const char* name(KernelClass which);
 KernelClass class_of(const Operator& op);
-/// This writes `4096x1024x5120` (m x k x n), `16 of 512x5120x1536`, `1x8 heads 4096x4096x128`.
+/// Writes `4096x1024x5120` (m x k x n), `16 of 512x5120x1536`, `1x8 heads 4096x4096x128`.
 std::string shape_text(const Operator& op);
 
-/// This is one operator of a stage: all its launches of equal name, shape, FLOPs and bytes.
+/// One operator of a stage: all its launches of equal name, shape, FLOPs and bytes.
 struct RunOperator {
   std::uint32_t stage = 0;
   std::string name;
@@ -41,7 +41,7 @@ struct RunOperator {
   double flops = 0, bytes = 0;  ///< of one launch; of whole sequences where documents are shorter
   double launches = 0;          ///< per step, mean over the ranks of the stage
   Seconds time{0};  ///< per step on the mean rank, starts of kernels and stalls included
-  /// This is the least time that the data sheet allows over the time taken; 0 where nothing is
+  /// The least time that the data sheet allows over the time taken; 0 where nothing is
   /// known.
   double efficiency = 0;
   OperatorBound bound = OperatorBound::launch;
@@ -53,7 +53,7 @@ struct RunOperator {
 /// stage add up to its computing. Every rank class must be recorded.
 std::vector<RunOperator> run_operators(const Scenario& scenario, const RecordedRun& run);
 
-/// This is what one execution of a segment does, for a slice of the trace.
+/// What one execution of a segment does, for a slice of the trace.
 struct SegmentWork {
   std::size_t launches = 0;
   double flops = 0, bytes = 0;

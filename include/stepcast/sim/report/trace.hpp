@@ -6,7 +6,7 @@
 
 namespace stepcast {
 
-/// This writes a recorded run as Chrome trace events (JSON), piece by piece to `out`: a process per
+/// Writes a recorded run as Chrome trace events (JSON), piece by piece to `out`: a process per
 /// rank class, a thread each for the host, the compute stream and the communication streams, arrows
 /// for transfers and rendezvous, counters for memory and links; of rank classes it takes the first
 /// `ranks`. It opens in ui.perfetto.dev and chrome://tracing. Fields and names: docs/trace.md.

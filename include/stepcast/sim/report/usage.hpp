@@ -5,21 +5,21 @@
 
 #include "stepcast/sim/forecast/forecast.hpp"
 
-/// This is what a recorded run used over time.
+/// What a recorded run used over time.
 namespace stepcast {
 
-/// These are the bytes on a device of a stage from `time` on.
+/// The bytes on a device of a stage from `time` on.
 struct MemoryMoment {
   double time;
   double bytes;
 };
-/// This follows from the forwards that a rank class holds: parameters, gradients, optimizer and
+/// Follows from the forwards that a rank class holds: parameters, gradients, optimizer and
 /// buffers, and the activations of each micro-batch from the begin of its forward to the end of its
 /// backward. It is empty for a synthetic workload (docs/models/memory.md).
 std::vector<MemoryMoment> memory_over_time(const Scenario& scenario, const RecordedRun& run,
                                            std::uint32_t rank_class);
 
-/// This says how much of what a class of links can carry it carries over the step.
+/// Says how much of what a class of links can carry it carries over the step.
 struct LinkUsage {
   LinkKind kind;
   std::string name;           ///< of the first link

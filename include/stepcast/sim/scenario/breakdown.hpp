@@ -3,7 +3,7 @@
 
 namespace stepcast {
 
-/// This says whether the part at this place of breakdown_names() is a kind of exposed
+/// Says whether the part at this place of breakdown_names() is a kind of exposed
 /// communication.
 inline bool is_exposed_part(std::size_t place) { return place > 0 && place <= exposed_kinds; }
 

@@ -7,7 +7,7 @@
 
 namespace stepcast {
 
-/// These are the keys of `campaign:`, a whole training run of many steps (docs/models/campaign.md).
+/// The keys of `campaign:`, a whole training run of many steps (docs/models/campaign.md).
 /// `stepcast campaign` reads them; no forecast of a step depends on them.
 struct CampaignSpec {
   static constexpr std::int64_t most_runs = 100'000;

@@ -13,11 +13,11 @@ class Checks {
  public:
   Checks(const Node& root, Reading& reading) : root_{root}, reading_{reading} {}
 
-  /// This says whether all of the keys read well so far.
+  /// Says whether all of the keys read well so far.
   bool good(std::initializer_list<std::string_view> paths) const;
-  /// This says whether nothing at or below the key failed.
+  /// Says whether nothing at or below the key failed.
   bool good_below(std::string_view path) const;
-  /// This says whether the file has the key, by its path with dots.
+  /// Says whether the file has the key, by its path with dots.
   bool given(std::string_view path) const;
   bool all_good() const { return reading_.diagnostics.empty(); }
   void fail(const std::string& path, const std::string& message);
@@ -35,34 +35,34 @@ class Checks {
 /// scenario.
 void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks& checks);
 void check_model(const ModelSpec& model, const std::string& prefix, Checks& checks);
-/// This checks `network.platform` against the keys that it replaces.
+/// Checks `network.platform` against the keys that it replaces.
 void check_platform(const ClusterSpec& cluster, const std::string& prefix, Checks& checks);
-/// This checks where `collectives.all_to_all: pipeline` has nodes to run on.
+/// Checks where `collectives.all_to_all: pipeline` has nodes to run on.
 void check_exchange(const ClusterSpec& cluster, const std::string& prefix, Checks& checks);
-/// This checks which nodes of the machine `allocation` names.
+/// Checks which nodes of the machine `allocation` names.
 void check_allocation(const ClusterSpec& cluster, const std::string& prefix, Checks& checks);
-/// This checks that planes of nodes and super-nodes are the same.
+/// Checks that planes of nodes and super-nodes are the same.
 void check_planes(const ClusterSpec& cluster, const std::string& prefix, Checks& checks);
-/// This checks what a job may ask of links that a platform file has.
+/// Checks what a job may ask of links that a platform file has.
 void check_platform_job(const Scenario& scenario, Checks& checks);
-/// This checks the links that `stalls:` names; check_stalls() does where the fabric is known.
+/// Checks the links that `stalls:` names; check_stalls() does where the fabric is known.
 void check_stalled_links(const Scenario& scenario, Checks& checks);
-/// This checks what `stalls:` names against the cluster, and its entries against each other.
+/// Checks what `stalls:` names against the cluster, and its entries against each other.
 void check_stalls(const Scenario& scenario, Checks& checks);
-/// This checks what `simulate.engine: simgrid` can replay.
+/// Checks what `simulate.engine: simgrid` can replay.
 void check_step_engine(const Scenario& scenario, Checks& checks);
-/// This checks what the host does: `training.offload`, `runtime.compile`.
+/// Checks what the host does: `training.offload`, `runtime.compile`.
 void check_host(const Scenario& scenario, Checks& checks);
 /// Of what data ranks share out, and of the precision in which it is kept and gathered.
 void check_sharding(const Scenario& scenario, Checks& checks);
 /// Of keys about FP8 operands and captured graphs.
 void check_kernels(const Scenario& scenario, Checks& checks);
-/// This checks that the device has the attention kernel of `training.attention`, and the heads that
+/// Checks that the device has the attention kernel of `training.attention`, and the heads that
 /// are padded for it.
 void check_attention_kernel(const Scenario& scenario, Checks& checks);
 /// Whether some layer of the model has no experts.
 bool has_dense_layers(const ModelSpec& model);
-/// This checks that the model has the modules that `training.recompute` names, and that nothing
+/// Checks that the model has the modules that `training.recompute` names, and that nothing
 /// else runs them at once.
 void check_modules(const WorkloadSpec& workload, Checks& checks);
 /// Of a model with experts.
@@ -73,39 +73,39 @@ void check_loads(const WorkloadSpec& workload, Checks& checks);
 void check_no_loads(const MoeSpec& moe, Checks& checks);
 /// Whether loads are others at another step.
 bool loads_change(const WorkloadSpec& workload);
-/// This checks `schedule.data` against the model and the sizes of a step.
+/// Checks `schedule.data` against the model and the sizes of a step.
 void check_data(const Scenario& scenario, Checks& checks);
-/// This checks a workload of given times: its chunks, and keys that say nothing of it.
+/// Checks a workload of given times: its chunks, and keys that say nothing of it.
 void check_synthetic(const Scenario& scenario, Checks& checks);
-/// This sets what follows from the keys by arithmetic: `dp: auto`, how the schedule places chunks
+/// Sets what follows from the keys by arithmetic: `dp: auto`, how the schedule places chunks
 /// and cuts sequences, and the parts of expert groups. It comes before the checks, which change
 /// nothing.
 void settle(Scenario& scenario, const Checks& checks);
-/// This checks what does not depend on the sizes of the plan, which a search varies: the rank
+/// Checks what does not depend on the sizes of the plan, which a search varies: the rank
 /// order, and that the algorithms serve their collectives.
 void check_without_sizes(const Scenario& scenario, Checks& checks);
-/// This checks everything between cluster, model, plan, training and schedule of a settled
+/// Checks everything between cluster, model, plan, training and schedule of a settled
 /// scenario.
 void check_scenario(const Scenario& scenario, Checks& checks);
-/// This is what these checks say of a settled scenario that no file wrote, as a plan or a varied
+/// What these checks say of a settled scenario that no file wrote, as a plan or a varied
 /// number makes it: the first finding with its key, empty when there is none.
 std::string reader_finding(const Scenario& scenario);
 
-/// This tells the plan how the schedule places chunks and cuts sequences. It comes before the other
+/// Tells the plan how the schedule places chunks and cuts sequences. It comes before the other
 /// checks.
 void place_chunks(Scenario& scenario);
-/// This cuts the expert groups where the dispatch has an inner and an outer hop. `moe.inner` fits
+/// Cuts the expert groups where the dispatch has an inner and an outer hop. `moe.inner` fits
 /// the cluster; whether the parts are equal, Placement::cuts_experts_evenly() says.
 void cut_expert_groups(Scenario& scenario);
-/// This says what `moe.overlap: fb_pair` does not go with; it is empty where that is nothing, or
+/// Says what `moe.overlap: fb_pair` does not go with; it is empty where that is nothing, or
 /// another overlap is asked for.
 std::vector<std::string> pair_findings(const Scenario& scenario, const PipelineShape& shape);
-/// This checks the micro-batches, and what the schedule can do with the plan.
+/// Checks the micro-batches, and what the schedule can do with the plan.
 void check_schedule(const Scenario& scenario, Checks& checks);
 
-/// This writes a number inside a message.
+/// Writes a number inside a message.
 inline std::string count_text(std::int64_t n) { return std::to_string(n); }
-/// This writes "1, 2, 4": the divisors of `n`, the sixteen smallest.
+/// Writes "1, 2, 4": the divisors of `n`, the sixteen smallest.
 std::string divisors(std::int64_t n);
 
 }  // namespace stepcast

@@ -21,16 +21,16 @@ struct ScenarioDraft {
   std::string hf_config;  ///< as written
 };
 
-/// These are the keys of a scenario file.
+/// The keys of a scenario file.
 void describe(Visitor& visitor, ScenarioDraft& draft);
 /// A forecast depends on these keys: all but name, expect, campaign and the format's version.
 void describe_content(Visitor& visitor, ScenarioDraft& draft);
-/// These are the keys of a model file: a model, or the name of a Hugging Face config.json that
+/// The keys of a model file: a model, or the name of a Hugging Face config.json that
 /// holds one.
 void describe_model(Visitor& visitor, ModelSpec& model, std::string& hf_config,
                     std::size_t& source);
 
-/// This is the scenario of a document without the checks between its plan, its schedule and the
+/// The scenario of a document without the checks between its plan, its schedule and the
 /// rest; what is wrong goes to `reading`.
 Scenario read_values(const Node& root, const SearchPath& search, Reading& reading);
 

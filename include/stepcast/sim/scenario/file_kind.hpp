@@ -34,21 +34,21 @@ struct FileKindInfo {
   std::string_view wanted;   ///< `a plan`, as one asks for it
   std::string_view command;  ///< what the file is for: `stepcast plan searches it`
 };
-/// This has a row per FileKind.
+/// Has a row per FileKind.
 std::span<const FileKindInfo> file_kinds();
 const FileKindInfo& info(FileKind kind);
 
-/// This is what the keys of a merged document say it is; it is nothing when they do not say.
+/// What the keys of a merged document say it is; it is nothing when they do not say.
 std::optional<FileKind> file_kind(const Node& root);
 
-/// This throws InputError when `kind` is known and is not `wanted`; the message says what the file
+/// Throws InputError when `kind` is known and is not `wanted`; the message says what the file
 /// at `path` is, what to give instead, and which command the file is for. A check is a scenario,
 /// too.
 void require_kind(std::optional<FileKind> kind, FileKind wanted, const std::string& path);
 
 /// These name the keys of whole files, for schemas. Each describes a draft and throws it away.
 void describe_scenario_file(Visitor& visitor);
-/// This names the keys of a scenario that a prediction depends on.
+/// Names the keys of a scenario that a prediction depends on.
 void describe_varied_keys(Visitor& visitor);
 void describe_cluster_file(Visitor& visitor);
 void describe_model_file(Visitor& visitor);

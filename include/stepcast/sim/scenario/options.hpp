@@ -5,14 +5,14 @@
 /// network share with the scenario.
 namespace stepcast {
 
-/// This says whether ranks that behave alike are simulated once or each on its own.
+/// Says whether ranks that behave alike are simulated once or each on its own.
 enum class Fold { automatic, off };
 
-/// This says who replays the step: the fast engine, or SimGrid with nothing of ours in between,
+/// Says who replays the step: the fast engine, or SimGrid with nothing of ours in between,
 /// which is slow and the judge of the other (docs/models/judge.md).
 enum class StepEngine { fast, simgrid };
 
-/// This says who shares the links among the flows that meet. All give the same rates; `incremental`
+/// Says who shares the links among the flows that meet. All give the same rates; `incremental`
 /// solves only what a change moves, and has cost less in every run that was measured, which is why
 /// `automatic` takes it (docs/models/engine.md).
 enum class Sharing { automatic, simgrid, incremental };

@@ -5,7 +5,7 @@
 
 namespace stepcast {
 
-/// This is the scenario with every key and its value, presets merged, as YAML that reads back as
+/// The scenario with every key and its value, presets merged, as YAML that reads back as
 /// the same scenario (equal sha256), without `expect`.
 std::string resolved_yaml(const Scenario& scenario);
 

@@ -20,7 +20,7 @@ namespace stepcast {
 
 struct TaskGraph;
 
-/// These are the keys of `simulate:`.
+/// The keys of `simulate:`.
 struct SimulateSpec {
   std::int64_t steps = 1;
   StepEngine engine = StepEngine::fast;
@@ -34,12 +34,12 @@ struct Expectation {
   double tolerance = 0.01;  ///< of the value when `relative`, otherwise in SI units
   bool relative = true;
 };
-/// These are the keys of `expect:`.
+/// The keys of `expect:`.
 struct ExpectSpec {
   std::optional<Expectation> step_time, mfu, peak_memory, bubble_ratio;
   MemoryCount memory_count = MemoryCount::budget;                 ///< of peak_memory
   std::array<std::optional<Expectation>, exposed_kinds> exposed;  ///< by ExposedKind
-  /// This is where the time went when the values were taken, by breakdown_names(). It is not
+  /// Where the time went when the values were taken, by breakdown_names(). It is not
   /// compared; it tells what changed where a value is off. It is empty when it is not given.
   std::vector<double> breakdown;
   std::string source;
@@ -66,15 +66,15 @@ struct Scenario {
   SimulateSpec simulate;
   std::optional<ExpectSpec> expect;
   std::optional<CampaignSpec> campaign;
-  /// This has every number that a file marks with a source, in the order of the description,
+  /// Has every number that a file marks with a source, in the order of the description,
   /// without the factors of affinities that no host has.
   std::vector<Assumption> assumptions;
-  /// This is the hash of the canonical text of everything above but name, expect and campaign,
+  /// The hash of the canonical text of everything above but name, expect and campaign,
   /// `auto` resolved where it is known.
   std::string sha256;
-  /// This is that text: one line `path=value` per key.
+  /// That text: one line `path=value` per key.
   std::string content;
-  /// This is the text of the first `# question:` comment, and empty without one.
+  /// The text of the first `# question:` comment, and empty without one.
   std::string question;
   /// It was read from this document, so that later findings have their places; nothing for a
   /// scenario that no file says.
@@ -89,7 +89,7 @@ struct Scenario {
     return std::max(simulate.steps, std::int64_t{schedule.post_validation ? 2 : 1});
   }
   PipelineShape pipeline_shape() const;
-  /// These are the units of each stage. [stage]
+  /// The units of each stage. [stage]
   std::vector<StageOrder> orders() const;
 };
 
@@ -98,7 +98,7 @@ struct Scenario {
 Scenario read_scenario(const std::string& path, const std::vector<std::string>& overrides,
                        const SearchPath& search);
 
-/// This is a scenario as a document: merged, with its overrides, not read yet. What varies it sets
+/// A scenario as a document: merged, with its overrides, not read yet. What varies it sets
 /// values in `root` and reads each variant.
 struct ScenarioDocument {
   Node root;
@@ -108,11 +108,11 @@ struct ScenarioDocument {
 /// Throws InputError where the file, an override or a repeated key is wrong.
 ScenarioDocument load_scenario(const std::string& path, const std::vector<std::string>& overrides,
                                const SearchPath& search);
-/// This reads and checks a document. Throws InputError with every error at once.
+/// Reads and checks a document. Throws InputError with every error at once.
 Scenario read_scenario(const ScenarioDocument& document, const SearchPath& search);
-/// This is the text of the first `# question:` comment of a file, and empty without one.
+/// The text of the first `# question:` comment of a file, and empty without one.
 std::string question_of(std::string_view text);
-/// This says what is wrong with setting `path` of a scenario to `value`, taken alone: an unknown
+/// Says what is wrong with setting `path` of a scenario to `value`, taken alone: an unknown
 /// key, or a value that its key cannot have. It is empty when nothing is.
 std::string wrong_scenario_value(std::string_view path, const Node& value);
 
@@ -122,11 +122,11 @@ ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>
                          const SearchPath& search);
 /// `as` is the family that a config.json of another type is read by.
 ModelSpec read_model(const std::string& path, const SearchPath& search, const std::string& as = {});
-/// This checks the keys, one by one, of a cluster file that names no device: a part that other
+/// Checks the keys, one by one, of a cluster file that names no device: a part that other
 /// cluster files extend. Throws InputError.
 void check_cluster_part(const std::string& path, const SearchPath& search);
 
-/// These are the `--presets` directories, $STEPCAST_PRESETS, the installed share directory, and the
+/// The `--presets` directories, $STEPCAST_PRESETS, the installed share directory, and the
 /// source tree's scenarios.
 SearchPath default_search_path(const std::vector<std::string>& presets);
 

@@ -10,7 +10,7 @@ namespace stepcast {
 struct SearchedKey {
   std::string_view path;
   Several several = Several::listed_or_searched;
-  /// This says whether one value of the key in a scenario may be a list, too.
+  /// Says whether one value of the key in a scenario may be a list, too.
   bool also_list = false;
 };
 
@@ -38,7 +38,7 @@ constexpr bool is_searched_key(std::string_view path) {
                              [&](const SearchedKey& key) { return key.path == path; });
 }
 
-/// This is the key at `path`; it is nullptr when the key holds one value in a plan, too.
+/// The key at `path`; it is nullptr when the key holds one value in a plan, too.
 constexpr const SearchedKey* searched_key(std::string_view path) {
   const auto* key = std::ranges::find(searched_keys, path, &SearchedKey::path);
   return key == std::end(searched_keys) ? nullptr : key;

@@ -9,7 +9,7 @@
 
 namespace stepcast {
 
-/// These are the keys of `stalls.spread:`: factors on time that devices, hosts, nodes and links
+/// The keys of `stalls.spread:`: factors on time that devices, hosts, nodes and links
 /// keep for as long as a job runs. Laws and sources: docs/models/spread.md.
 struct SpreadSpec {
   /// How the factors of one kind are distributed. `log_normal` and `normal` have mean 1.
@@ -19,7 +19,7 @@ struct SpreadSpec {
     double sigma = 0;             ///< of the logarithm, or of the factor itself
     std::string file;             ///< of an empirical law, as the scenario names it
     std::vector<double> factors;  ///< what that file holds
-    /// This says whether every factor is 1.
+    /// Says whether every factor is 1.
     bool neutral() const { return factors.empty() && !(sigma > 0); }
     friend bool operator==(const Distribution&, const Distribution&) = default;
   };
@@ -37,7 +37,7 @@ struct SpreadSpec {
     double per_device_hour = 0;
     Seconds duration{0};
     double factor = 1;
-    /// This is the probability that a device is in an event at a given time.
+    /// The probability that a device is in an event at a given time.
     double probability() const;
     friend bool operator==(const Transient&, const Transient&) = default;
   };
@@ -49,11 +49,11 @@ struct SpreadSpec {
   std::optional<Distribution> link;  ///< on the time of bytes
   std::optional<Transient> transient;
 
-  /// This says whether it changes nothing.
+  /// Says whether it changes nothing.
   bool neutral() const;
   friend bool operator==(const SpreadSpec&, const SpreadSpec&) = default;
 };
-/// These are the keys of `stalls.spread:`.
+/// The keys of `stalls.spread:`.
 void describe(Visitor& visitor, SpreadSpec& spec);
 
 /// The distributions of a spec that are there, each with its key below `stalls.spread`.

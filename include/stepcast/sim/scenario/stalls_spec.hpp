@@ -13,7 +13,7 @@
 /// docs/models/stalls.md.
 namespace stepcast {
 
-/// These are the keys of `stalls:` as a file writes them. Nothing of it is on by default.
+/// The keys of `stalls:` as a file writes them. Nothing of it is on by default.
 struct StallsSpec {
   /// Every segment of every device takes a lognormal factor of mean 1.
   struct Jitter {
@@ -32,7 +32,7 @@ struct StallsSpec {
     double clock = 1;                 ///< over that of the others
     double core_share = 1;  ///< part of device time that follows the clock; memory keeps its own
 
-    /// This is the factor on device time.
+    /// The factor on device time.
     double slowness() const { return core_share / clock + 1 - core_share; }
     friend bool operator==(const ThermalClass&, const ThermalClass&) = default;
   };
@@ -116,17 +116,17 @@ struct StallsSpec {
 
   friend bool operator==(const StallsSpec&, const StallsSpec&) = default;
 };
-/// These are the keys of `stalls:`.
+/// The keys of `stalls:`.
 void describe(Visitor& visitor, StallsSpec& spec);
 
-/// This says whether some number of the stalls is drawn, so that another seed gives another step.
+/// Says whether some number of the stalls is drawn, so that another seed gives another step.
 bool draws(const StallsSpec& spec);
-/// These are the stalls without those that draw.
+/// The stalls without those that draw.
 StallsSpec without_draws(StallsSpec spec);
 /// These stalls draw as if `offset` were added to every seed of theirs.
 StallsSpec with_seeds(StallsSpec spec, std::int64_t offset);
 
-/// This is the factor on host time of the nodes of `slow`: its own, or the cluster's for the
+/// The factor on host time of the nodes of `slow`: its own, or the cluster's for the
 /// affinity it names.
 double host_factor(const StallsSpec::SlowHosts& slow, const HostSpec& host);
 

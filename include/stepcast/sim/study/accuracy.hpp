@@ -11,7 +11,7 @@
 /// Here forecasts stand against published results: docs/accuracy.md says how to read them.
 namespace stepcast {
 
-/// This says what a row may be used for: rows of folders that a fit knows are fitted or held out;
+/// Says what a row may be used for: rows of folders that a fit knows are fitted or held out;
 /// foreign ones stand in a folder that no fit has used; superseded ones repeat a configuration that
 /// a newer container has measured, are listed, and count in no figure.
 enum class RowLabel { fitted, held_out, foreign, superseded };
@@ -19,7 +19,7 @@ std::string_view name(RowLabel label);
 /// Superseded rows stand in a folder of this name inside that of their family.
 inline constexpr std::string_view superseded_folder = "superseded";
 
-/// This is a scenario whose `expect:` holds a published step time.
+/// A scenario whose `expect:` holds a published step time.
 struct PublishedRow {
   std::string file;    ///< relative to the folder that was searched
   std::string family;  ///< the folder below it: one source
@@ -28,7 +28,7 @@ struct PublishedRow {
   std::string framework;  ///< that ran the step; empty where `labels.yaml` says none
 };
 
-/// This is `labels.yaml` of a folder of published rows: which folders no fit has used, which rows
+/// `labels.yaml` of a folder of published rows: which folders no fit has used, which rows
 /// of the other folders none may use, and which framework ran what.
 struct SourceLabels {
   struct Framework {
@@ -39,24 +39,24 @@ struct SourceLabels {
   std::vector<std::string> held_out;  ///< names of rows, beside those that their hash holds out
   std::vector<Framework> frameworks;
 };
-/// These are its keys.
+/// Its keys.
 void describe_label_file(Visitor& visitor);
-/// This reads such a file. Throws InputError, also where a folder that it names is not beside it.
+/// Reads such a file. Throws InputError, also where a folder that it names is not beside it.
 SourceLabels read_label_file(const std::string& path, const SearchPath& search);
-/// This reads that of a folder; without it all folders are known to fits. Throws InputError.
+/// Reads that of a folder; without it all folders are known to fits. Throws InputError.
 SourceLabels read_labels(const std::string& folder, const SearchPath& search);
-/// This is the label of the row `name` in `file`, which is relative to the folder of the labels.
+/// The label of the row `name` in `file`, which is relative to the folder of the labels.
 RowLabel label_of(const SourceLabels& labels, std::string_view file, std::string_view name);
 
-/// This has every scenario below `folder` that expects a step time, sorted by file. Throws
+/// Has every scenario below `folder` that expects a step time, sorted by file. Throws
 /// InputError with the errors of all files, or where the folder does not exist or holds no such
 /// scenario.
 std::vector<PublishedRow> published_rows(const std::string& folder, const SearchPath& search);
 
-/// This says whether a row is kept from fitting: about half are, by a hash of their name alone.
+/// Says whether a row is kept from fitting: about half are, by a hash of their name alone.
 bool held_out(std::string_view name);
 
-/// This is what a forecast says of one row.
+/// What a forecast says of one row.
 struct RowForecast {
   double step_time = 0;               ///< [s]
   std::optional<double> peak_memory;  ///< of the fullest device, as its row counts [B]
@@ -65,7 +65,7 @@ struct RowForecast {
   std::string failure;       ///< why there is none
 };
 
-/// These are forecasts of all scenarios, each in a process of its own, in their order.
+/// Forecasts of all scenarios, each in a process of its own, in their order.
 std::vector<RowForecast> forecast_all(const std::vector<const Scenario*>& scenarios, int workers);
 
 struct MeasuredRow {
@@ -77,9 +77,9 @@ struct MeasuredRow {
   std::optional<double> published_memory, forecast_memory;  ///< [B]
   std::string failure;
   double error() const { return forecast / published - 1; }
-  /// This says whether the row counts in figures.
+  /// Says whether the row counts in figures.
   bool counts() const { return failure.empty() && label != RowLabel::superseded; }
-  /// It is nothing unless both are known.
+  /// Nothing unless both are known.
   std::optional<double> memory_error() const {
     if (!published_memory || !forecast_memory || !failure.empty()) return {};
     return *forecast_memory / *published_memory - 1;
@@ -87,7 +87,7 @@ struct MeasuredRow {
 };
 std::vector<MeasuredRow> measure(const std::vector<PublishedRow>& rows, int workers);
 
-/// These are errors of some rows, as fractions. p90 is by nearest rank; bias is the mean signed
+/// Errors of some rows, as fractions. p90 is by nearest rank; bias is the mean signed
 /// error.
 struct ErrorFigures {
   std::size_t rows = 0;
@@ -95,29 +95,29 @@ struct ErrorFigures {
 };
 ErrorFigures figures(std::vector<double> signed_errors);
 
-/// This is a published ratio of two step times, as users decide by them: `ratios.yaml` of the
+/// A published ratio of two step times, as users decide by them: `ratios.yaml` of the
 /// folder.
 struct Ratio {
   std::string name, of, to, source;  ///< files relative to the folder
   double published = 0;              ///< step time of `of` over that of `to`
   double forecast = 0;
 };
-/// These are the ratios of such a file, without forecasts. Throws InputError: what is wrong with
+/// The ratios of such a file, without forecasts. Throws InputError: what is wrong with
 /// the file, and scenarios that do not stand beside it.
 std::vector<Ratio> read_ratios(const std::string& path, const SearchPath& search);
-/// This names the keys of such a file, for its schema. It describes a draft and throws it away.
+/// Names the keys of such a file, for its schema. It describes a draft and throws it away.
 void describe_ratio_file(Visitor& visitor);
-/// This is the list of the folder with its forecasts; it is empty without the file. Throws
+/// The list of the folder with its forecasts; it is empty without the file. Throws
 /// InputError.
 std::vector<Ratio> measure_ratios(const std::string& folder, const std::vector<MeasuredRow>& rows,
                                   const SearchPath& search, int workers);
 
-/// This is a row with each listed key as its script says.
+/// A row with each listed key as its script says.
 struct ScriptRow {
   MeasuredRow row;       ///< of a row that lacks words: as it is shipped
   bool lacking = false;  ///< the format has no word for what the script says
 };
-/// These are the rows of `rows` that `differences` name, in their order; `shipped` are their
+/// The rows of `rows` that `differences` name, in their order; `shipped` are their
 /// forecasts as the files have them. Throws InputError.
 std::vector<ScriptRow> measure_by_script(const std::string& folder,
                                          const std::vector<PublishedRow>& rows,
@@ -130,16 +130,16 @@ struct Ledger {
   std::vector<Ratio> ratios;
   std::vector<Difference> differences;
   std::vector<ScriptRow> by_script;
-  /// This is the mean absolute error of all rows with a model that count [fraction]: what the check
+  /// The mean absolute error of all rows with a model that count [fraction]: what the check
   /// holds.
   double overall() const;
 };
 
-/// This is the ledger with its list of differences emptied: rows stand as their scripts say, and
+/// The ledger with its list of differences emptied: rows stand as their scripts say, and
 /// those that lack words are left out. Ratios stay.
 Ledger emptied(const Ledger& ledger);
 
-/// These are errors of rows that belong together, of those that were fitted, of those that were
+/// Errors of rows that belong together, of those that were fitted, of those that were
 /// not and of foreign ones, and Spearman's rank correlation of forecast and published step times.
 struct LedgerGroup {
   std::string name;
@@ -148,12 +148,12 @@ struct LedgerGroup {
 };
 /// The groups are families, then hardware types, rows with experts and all rows with a model.
 std::vector<LedgerGroup> ledger_groups(const Ledger& ledger);
-/// These are classes across families: dense rows and rows with experts by framework, those that
+/// Classes across families: dense rows and rows with experts by framework, those that
 /// shard parameters over 128 ranks or more, rows with experts by hardware type, and rows with
 /// experts with each of their families left out.
 std::vector<LedgerGroup> ledger_classes(const Ledger& ledger);
 
-/// These are errors of the memory of a family's rows that report it, as fractions; `too_low` counts
+/// Errors of the memory of a family's rows that report it, as fractions; `too_low` counts
 /// rows that are more than 5 % low.
 struct MemoryFigures {
   std::string family;
@@ -165,15 +165,15 @@ std::vector<MemoryFigures> memory_figures(const Ledger& ledger);
 
 std::string ledger_text(const Ledger& ledger);
 std::string ledger_json(const Ledger& ledger);
-/// These are tables for docs/accuracy.md; the first line is the overall figure that `read_overall`
+/// Tables for docs/accuracy.md; the first line is the overall figure that `read_overall`
 /// finds again.
 std::string ledger_markdown(const Ledger& ledger);
 /// The picture has forecast over published on logarithmic axes.
 std::string ledger_svg(const Ledger& ledger);
 
-/// This is the overall figure of a written ledger; nothing where the text holds none.
+/// The overall figure of a written ledger; nothing where the text holds none.
 std::optional<double> read_overall(std::string_view markdown);
-/// This is `page` with what stands between its markers replaced. Throws InputError without markers.
+/// `page` with what stands between its markers replaced. Throws InputError without markers.
 std::string replace_ledger(const std::string& page, const std::string& path,
                            const std::string& markdown);
 

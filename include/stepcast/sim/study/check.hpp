@@ -9,7 +9,7 @@
 
 namespace stepcast {
 
-/// This is one expectation of a scenario beside what came out.
+/// One expectation of a scenario beside what came out.
 struct CheckedValue {
   std::string key;  ///< below `expect`: `step_time`, `exposed.expert`
   Expectation expected;
@@ -18,31 +18,31 @@ struct CheckedValue {
   bool holds() const;
 };
 
-/// This is what `stepcast check` found in one file.
+/// What `stepcast check` found in one file.
 struct CheckResult {
   std::string file, name;
   std::string error;                 ///< why there is nothing to compare; several lines
   bool bad_input = false;            ///< the error is one of the file, not of the simulation
   std::vector<CheckedValue> values;  ///< in the order of the description
   std::vector<double> breakdown;     ///< by breakdown_names() [s]
-  /// This is what the file has of it, nothing where it lacks a part; empty without `breakdown:`.
+  /// What the file has of it, nothing where it lacks a part; empty without `breakdown:`.
   std::vector<std::optional<double>> golden;
   double seconds = 0;  ///< it took; the only thing that varies between runs
 
   bool passed() const;
 };
 
-/// These are seconds of a forecast by breakdown_names(); they add up to the step time.
+/// Seconds of a forecast by breakdown_names(); they add up to the step time.
 std::vector<double> breakdown_of(const Forecast& forecast);
 
-/// These are the scenario files with `expect:` among the paths: a file stands for itself, a folder
+/// The scenario files with `expect:` among the paths: a file stands for itself, a folder
 /// for all *.yaml below it that are scenarios with expectations, in the order of their names.
 /// Throws InputError for a path that is not there, for a file without expectations that is named,
 /// and where a folder has none at all.
 std::vector<std::string> find_checks(const std::vector<std::string>& paths,
                                      const SearchPath& search);
 
-/// This runs every file in a process of its own, `workers` at a time; results come in the order of
+/// Runs every file in a process of its own, `workers` at a time; results come in the order of
 /// `files`.
 std::vector<CheckResult> run_checks(const std::vector<std::string>& files, int workers,
                                     const SearchPath& search);
@@ -53,18 +53,18 @@ std::string check_table(const std::vector<CheckResult>& results);
 /// This line has the worst value that does not hold, and where the time went since ("+3.1 %:
 /// exposed expert communication +180 ms"). It is empty when the file passed.
 std::string failure_line(const CheckResult& result);
-/// This is JUnit XML, with one test case per file.
+/// JUnit XML, with one test case per file.
 std::string junit_xml(const std::vector<CheckResult>& results);
-/// This is a table in Markdown, those that failed first and why, as for the summary of a CI job.
+/// A table in Markdown, those that failed first and why, as for the summary of a CI job.
 std::string check_markdown(const std::vector<CheckResult>& results);
-/// This is the same for a page: `checks`, each with `name`, `file`, `passed`, `why` and `values`,
+/// The same for a page: `checks`, each with `name`, `file`, `passed`, `why` and `values`,
 /// with numbers in SI units and as words.
 std::string check_json(const std::vector<CheckResult>& results);
-/// These are workflow commands of GitHub, `::error file=...,line=...::...`, one for each value that
+/// Workflow commands of GitHub, `::error file=...,line=...::...`, one for each value that
 /// does not hold and each file without a result.
 std::string check_annotations(const std::vector<CheckResult>& results);
 
-/// This is the text of the file with the values of `result` in place of the expected ones and of
+/// The text of the file with the values of `result` in place of the expected ones and of
 /// the golden breakdown, with the parts that it lacks; everything else, comments and layout, stays.
 /// Units stay too, numbers get six digits. Throws InputError where a value stands in another file,
 /// or cannot take the new one.

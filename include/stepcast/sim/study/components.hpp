@@ -18,27 +18,27 @@ const char* name(MeasurementUse use);
 /// host its launch as well.
 enum class MeasurementClock { device, host };
 
-/// This is one table of a folder of measurements, as its `sources.yaml` describes it.
+/// One table of a folder of measurements, as its `sources.yaml` describes it.
 struct MeasurementTable {
   std::string file;  ///< in the folder
   std::string source, commit, licence, measured, doubts;
   MeasurementUse use = MeasurementUse::foreign;
   MeasurementClock timed = MeasurementClock::device;
 };
-/// This is one device type: a folder below `scenarios/measurements`.
+/// One device type: a folder below `scenarios/measurements`.
 struct MeasurementFolder {
   std::string name;
   std::string cluster;  ///< cluster file that it is forecast on, or `none`
   std::vector<MeasurementTable> tables;
 };
 
-/// These are the keys of `sources.yaml`.
+/// The keys of `sources.yaml`.
 void describe_measurement_file(Visitor& visitor);
-/// This reads one, with the check that it describes the tables of its folder, all of them. Throws
+/// Reads one, with the check that it describes the tables of its folder, all of them. Throws
 /// InputError.
 MeasurementFolder read_measurements(const std::string& path, const SearchPath& search);
 
-/// These are the folders below `folder` that hold a `sources.yaml`, sorted by name. Throws
+/// The folders below `folder` that hold a `sources.yaml`, sorted by name. Throws
 /// InputError: no such folder, a table that is listed and not there, or there and not listed.
 std::vector<MeasurementFolder> measurement_folders(const std::string& folder,
                                                    const SearchPath& search);
@@ -61,7 +61,7 @@ struct MeasuredComponent {
 double clocked_time(const OperatorForecaster& cluster, const OperatorRequest& request,
                     MeasurementClock timed);
 
-/// These are rows that no cluster file stands for.
+/// Rows that no cluster file stands for.
 struct LeftOutTable {
   std::string device, table;
   std::size_t rows = 0;
@@ -70,7 +70,7 @@ struct LeftOutTable {
 struct ComponentLedger {
   std::vector<MeasuredComponent> rows;
   std::vector<LeftOutTable> left_out;
-  /// This is the mean over all groups of the mean absolute error of their judged rows [fraction]:
+  /// The mean over all groups of the mean absolute error of their judged rows [fraction]:
   /// what the check holds.
   double overall() const;
 };
@@ -79,7 +79,7 @@ struct ComponentLedger {
 /// a table.
 ComponentLedger measure_components(const std::string& folder, const SearchPath& search);
 
-/// These are errors of rows of one device, kind, class of size and use.
+/// Errors of rows of one device, kind, class of size and use.
 struct ComponentGroup {
   std::string device, kind, size;
   MeasurementUse use = MeasurementUse::foreign;
@@ -91,15 +91,15 @@ std::vector<ComponentGroup> component_groups(const ComponentLedger& ledger);
 
 std::string components_text(const ComponentLedger& ledger);
 std::string components_json(const ComponentLedger& ledger);
-/// These are tables for docs/components.md; the first line is the overall figure that
+/// Tables for docs/components.md; the first line is the overall figure that
 /// `read_overall` finds again.
 std::string components_markdown(const ComponentLedger& ledger);
 
-/// This is the file of residuals that `stepcast operator` takes its intervals from: all judged rows
+/// The file of residuals that `stepcast operator` takes its intervals from: all judged rows
 /// by device and kind.
 std::string residuals_yaml(const ComponentLedger& ledger);
 
-/// This is the class of the size of an operator, by which errors are told apart.
+/// The class of the size of an operator, by which errors are told apart.
 std::string size_class(const OperatorRequest& request, const OperatorForecaster& cluster);
 
 }  // namespace stepcast

@@ -8,7 +8,7 @@
 
 namespace stepcast {
 
-/// This is what one side of a comparison is made of.
+/// What one side of a comparison is made of.
 struct SideRequest {
   std::string file;                         ///< scenario, or result of `stepcast run --json`
   std::vector<std::string> overrides = {};  ///< `path.to.key=value`, of a scenario only
@@ -21,35 +21,35 @@ struct SideCost {
   std::optional<double> token;  ///< nothing for a synthetic workload
 };
 
-/// This is one side of a comparison: what went in and what came out.
+/// One side of a comparison: what went in and what came out.
 struct DiffSide {
   std::string name;
   std::string label;  ///< the overrides of a variant, otherwise the name
   std::string build;  ///< version, commit and fingerprint of what made it, as far as it says them
-  /// This has `path` and `value` of every key, or only of the summary that a result has when an
+  /// Has `path` and `value` of every key, or only of the summary that a result has when an
   /// older version wrote it.
   std::vector<std::pair<std::string, std::string>> inputs;
   bool whole = false;                      ///< all inputs are there
   double step_time = 0;                    ///< [s]
   std::optional<double> mfu, peak_memory;  ///< nothing for a synthetic workload; [bytes]
   std::optional<SideCost> cost;
-  /// These are seconds by breakdown_names(), nothing for a part that a result does not have.
+  /// Seconds by breakdown_names(), nothing for a part that a result does not have.
   std::vector<std::optional<double>> parts;
   std::vector<std::string> layers;  ///< of each stage, `3+2` in two chunks; empty without a model
 };
 
-/// This reads results and simulates scenarios in processes of their own. Throws InputError for what
+/// Reads results and simulates scenarios in processes of their own. Throws InputError for what
 /// is neither, for overrides of a result and for those that are wrong; EngineError where a
 /// simulation fails.
 std::vector<DiffSide> read_sides(const std::vector<SideRequest>& requests,
                                  const SearchPath& search);
 
-/// This is one input that differs, with its value on each side; nothing where a side lacks it.
+/// One input that differs, with its value on each side; nothing where a side lacks it.
 struct InputRow {
   std::string path;
   std::vector<std::optional<std::string>> values;
 };
-/// These are all inputs that are not the same on every side, in the order of the first side that
+/// All inputs that are not the same on every side, in the order of the first side that
 /// has them. They are empty where one side has all keys and another only a summary: comparable()
 /// says so.
 std::vector<InputRow> differing_inputs(const std::vector<DiffSide>& sides);

@@ -34,20 +34,20 @@ struct Difference {
   std::string source;              ///< where the script says what
   std::vector<std::string> files;  ///< that `rows` name, sorted; the reader finds them
 
-  /// This says whether the format has no word for what the script of these rows says.
+  /// Says whether the format has no word for what the script of these rows says.
   bool lacks_words() const;
 };
 
-/// These are the keys of such a file, for its schema.
+/// The keys of such a file, for its schema.
 void describe_difference_file(Visitor& visitor);
-/// This reads such a file and holds it to the rows beside it. Throws InputError, all at once: rows
+/// Reads such a file and holds it to the rows beside it. Throws InputError, all at once: rows
 /// that are not there or expect no step, keys that no scenario has or that stand twice for a row, a
 /// value of the ledger that a row does not have, or one that is what the script says.
 std::vector<Difference> read_differences(const std::string& path, const SearchPath& search);
-/// This is `differs.yaml` of a folder; nothing differs without it. Throws InputError.
+/// `differs.yaml` of a folder; nothing differs without it. Throws InputError.
 std::vector<Difference> differences_of(const std::string& folder, const SearchPath& search);
 
-/// This is the document of the scenario `file`, relative to `folder`, with every key of `all` that
+/// The document of the scenario `file`, relative to `folder`, with every key of `all` that
 /// names it as its script says. Throws InputError.
 Node document_by_script(const std::string& folder, const std::string& file,
                         const std::vector<Difference>& all, const SearchPath& search);

@@ -6,7 +6,7 @@
 
 #include "stepcast/sim/forecast/forecast.hpp"
 
-/// This says what bounds a step: where its longest chain of waiting runs, and what would shorten it
+/// Says what bounds a step: where its longest chain of waiting runs, and what would shorten it
 /// (docs/explain.md).
 namespace stepcast {
 
@@ -15,7 +15,7 @@ struct PathShare {
   double seconds = 0;
 };
 
-/// This is the longest path through what a run executed, per step: with several steps, of the mean
+/// The longest path through what a run executed, per step: with several steps, of the mean
 /// step after the first.
 struct CriticalPath {
   double total = 0;  ///< [s], the step time
@@ -23,7 +23,7 @@ struct CriticalPath {
   /// and communications are rows of operators too), links to the time of communications.
   std::vector<PathShare> categories, operators, links;
 
-  /// This is a stretch of the path on one rank class [s since the start of the run].
+  /// A stretch of the path on one rank class [s since the start of the run].
   struct Span {
     std::uint32_t rank_class;
     double from, to;
@@ -31,7 +31,7 @@ struct CriticalPath {
   };
   std::vector<Span> spans;  ///< in order of time, neighbours with equal category and class merged
 
-  /// This says how much later the work of one kind may come without moving the end.
+  /// Says how much later the work of one kind may come without moving the end.
   struct Slack {
     std::string name;                       ///< `stage 0 computing`, `tensor communication`
     std::uint64_t count = 0, critical = 0;  ///< pieces of work; of these without slack
@@ -41,7 +41,7 @@ struct CriticalPath {
 };
 CriticalPath critical_path(const RecordedRun& run);
 
-/// This is a number of the scenario that a step time may depend on.
+/// A number of the scenario that a step time may depend on.
 struct Parameter {
   enum class Nature { time, rate, plain };
   std::string path;  ///< `cluster.device.matmul_peak`
@@ -50,12 +50,12 @@ struct Parameter {
   std::string text;  ///< for people, with unit
   Range range;       ///< of its key, taken alone
 };
-/// These are every time, bandwidth, FLOP rate and plain number of the scenario that is not 0, in
+/// Every time, bandwidth, FLOP rate and plain number of the scenario that is not 0, in
 /// the order of the description.
 std::vector<Parameter> parameters(const Scenario& scenario);
-/// This is the scenario with that number multiplied. Throws ContractError for an unknown path.
+/// The scenario with that number multiplied. Throws ContractError for an unknown path.
 Scenario scaled(Scenario scenario, const std::string& path, double factor);
-/// This is the same where a file could say so: nothing where the key cannot have that value, or
+/// The same where a file could say so: nothing where the key cannot have that value, or
 /// where the checks refuse it beside the other values of the scenario.
 std::optional<Scenario> varied(const Scenario& scenario, const Parameter& parameter, double factor);
 
@@ -64,7 +64,7 @@ struct Elasticity {
   Parameter parameter;
   double value = 0;
 };
-/// This is a step without some of its costs.
+/// A step without some of its costs.
 struct Bound {
   std::string name;      ///< `communication free`
   double step_time = 0;  ///< [s]
@@ -75,23 +75,23 @@ struct Explanation {
   CriticalPath path;
   /// There is one for every parameter that could be varied, largest magnitude first.
   std::vector<Elasticity> elasticities;
-  /// This is the sum of times minus that of rates: 1 where the step time is proportional to all
+  /// The sum of times minus that of rates: 1 where the step time is proportional to all
   /// times together.
   double time_sum = 0;
   std::vector<Bound> bounds;
 };
 
-/// This runs the scenario many times, each in a process of its own, `workers` at a time. Throws
+/// Runs the scenario many times, each in a process of its own, `workers` at a time. Throws
 /// InputError when it is too long to record, EngineError when a run fails.
 Explanation explain(const Scenario& scenario, int workers);
 
-/// This is one paragraph in plain words.
+/// One paragraph in plain words.
 std::string explanation_text(const Scenario& scenario, const Explanation& explanation);
-/// These are the paragraph and tables of at most 100 columns, with the `top` largest of each.
+/// The paragraph and tables of at most 100 columns, with the `top` largest of each.
 std::string explanation_table(const Scenario& scenario, const Explanation& explanation,
                               std::size_t top);
 std::string explanation_json(const Scenario& scenario, const Explanation& explanation);
-/// These are the elasticities as a tornado chart, an SVG image of its own.
+/// The elasticities as a tornado chart, an SVG image of its own.
 std::string tornado_svg(const Scenario& scenario, const Explanation& explanation, std::size_t top);
 
 }  // namespace stepcast

@@ -64,23 +64,23 @@ struct GallerySource {
 struct UntimedSystem {
   std::string name, reason;
 };
-/// This is `gallery.yaml` of a folder.
+/// `gallery.yaml` of a folder.
 struct Gallery {
   std::vector<GallerySource> sources;
   std::vector<Technique> techniques;
   std::vector<UntimedSystem> systems;  ///< those that have no row, with the reason
 };
 
-/// These are its keys.
+/// Its keys.
 void describe_gallery_file(Visitor& visitor);
-/// This reads such a file. Throws InputError: also for scenarios that do not stand beside it, for
+/// Reads such a file. Throws InputError: also for scenarios that do not stand beside it, for
 /// sources that it does not name or that have no row, for rows with two published figures that
 /// contradict or none to miss (a gain of 1), for rows that stand twice, and for assumptions whose
 /// ends are one.
 Gallery read_gallery(const std::string& path, const SearchPath& search);
-/// This says whether a folder holds a gallery.
+/// Says whether a folder holds a gallery.
 bool is_gallery(const std::string& folder);
-/// This is that of a folder with all forecasts. Throws InputError, also where a row compares a
+/// That of a folder with all forecasts. Throws InputError, also where a row compares a
 /// scenario with itself, and EngineError where a forecast fails.
 Gallery measure_gallery(const std::string& folder, const SearchPath& search, int workers);
 
@@ -89,14 +89,14 @@ Gallery measure_gallery(const std::string& folder, const SearchPath& search, int
 /// - direction: it gains where the source says so.
 enum class Verdict { within, direction, wrong, unpublished };
 std::string_view name(Verdict verdict);
-/// This is the verdict of some forecast gain of the row.
+/// The verdict of some forecast gain of the row.
 Verdict verdict_of(const Technique& row, double forecast);
-/// This says whether an end of an assumption changes the verdict.
+/// Says whether an end of an assumption changes the verdict.
 bool is_assumed(const Technique& row);
-/// This is the error of the forecast, as a part of the published gain above 1; of a range to its
+/// The error of the forecast, as a part of the published gain above 1; of a range to its
 /// nearer end. Nothing without a figure, for an upper bound, and inside the range.
 std::optional<double> gain_error(const Technique& row);
-/// This says whether the steps of a row are what it compares: not those of modules.
+/// Says whether the steps of a row are what it compares: not those of modules.
 bool compares_steps(const Technique& row);
 
 /// How many rows there are of each verdict, and how many of those within count: not those apart,
@@ -107,12 +107,12 @@ struct GalleryFigures {
               counted = 0;
 };
 GalleryFigures figures(const Gallery& gallery);
-/// This says of each row whether it counts.
+/// Says of each row whether it counts.
 std::vector<bool> counted_rows(const Gallery& gallery);
 
 std::string gallery_text(const Gallery& gallery);
 std::string gallery_json(const Gallery& gallery);
-/// These are the tables of docs/papers.md; `read_counted` finds their first figure again.
+/// The tables of docs/papers.md; `read_counted` finds their first figure again.
 std::string gallery_markdown(const Gallery& gallery);
 std::optional<double> read_counted(std::string_view markdown);
 

@@ -7,20 +7,20 @@
 
 namespace stepcast {
 
-/// This is a part of a step, in what every micro-batch takes and what is paid once [s].
+/// A part of a step, in what every micro-batch takes and what is paid once [s].
 struct StepShare {
   double per_micro_batch = 0;  ///< of one micro-batch
   double once = 0;
   double of(double micro_batches) const { return per_micro_batch * micro_batches + once; }
 };
 
-/// This is one cause of lost efficiency: what it takes of a step at either size.
+/// One cause of lost efficiency: what it takes of a step at either size.
 struct LossCause {
   std::string name;
   StepShare small, large;
 };
 
-/// This splits what a job loses from one size to another. Definition: docs/explain.md.
+/// Splits what a job loses from one size to another. Definition: docs/explain.md.
 struct LossSplit {
   std::int64_t small_devices = 0, large_devices = 0;
   double small_micro_batches = 0, large_micro_batches = 0;
@@ -32,17 +32,17 @@ struct LossSplit {
   std::vector<LossCause> causes;
 
   double efficiency() const { return work * small_step / large_step; }
-  /// These are the seconds that a cause takes more of the large step than of a perfectly scaled
+  /// The seconds that a cause takes more of the large step than of a perfectly scaled
   /// small one: in its micro-batches, and once.
   double lost_in_micro_batches(const LossCause& cause) const;
   double lost_once(const LossCause& cause) const;
 };
 
-/// This runs a sweep of two sizes, 21 times or so, in `workers` processes at a time. Throws
+/// Runs a sweep of two sizes, 21 times or so, in `workers` processes at a time. Throws
 /// InputError where a size is no scenario, EngineError when a run fails.
 LossSplit split_loss(const Sweep& two_sizes, const SearchPath& search, int workers);
 
-/// This is a table of at most 100 columns.
+/// A table of at most 100 columns.
 std::string loss_table(const LossSplit& split);
 std::string loss_json(const LossSplit& split);
 

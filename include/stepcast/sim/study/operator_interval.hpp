@@ -56,11 +56,11 @@ std::optional<OperatorInterval> operator_interval(const OperatorResiduals& resid
                                                   const std::string& device,
                                                   const OperatorRequest& request, Seconds time);
 
-/// These are the keys of a file of residuals.
+/// The keys of a file of residuals.
 void describe_residual_file(Visitor& visitor);
-/// This reads one. Throws InputError.
+/// Reads one. Throws InputError.
 OperatorResiduals read_residuals(const std::string& path, const SearchPath& search);
-/// This reads the one beside the presets, `residuals/operators.yaml`; none where there is no such
+/// Reads the one beside the presets, `residuals/operators.yaml`; none where there is no such
 /// file.
 OperatorResiduals shipped_residuals(const SearchPath& search);
 

@@ -14,33 +14,33 @@
 /// Here rows of kernels, measured or asked for, become requests: docs/formats/operators.md.
 namespace stepcast {
 
-/// These are the cells of one row by column; nothing where the table has no such column.
+/// The cells of one row by column; nothing where the table has no such column.
 using OperatorCells = std::array<std::optional<std::string_view>, operator_columns>;
 
-/// This is one thing that is wrong with a row; with `missing` the table lacks the column.
+/// One thing that is wrong with a row; with `missing` the table lacks the column.
 struct OperatorProblem {
   OperatorColumn column;
   std::string message;
   bool missing = false;
 };
 
-/// This is the request of a row; what is wrong is added to `problems`, all at once, and then there
+/// The request of a row; what is wrong is added to `problems`, all at once, and then there
 /// is no request.
 std::optional<OperatorRequest> read_operator(const OperatorCells& cells,
                                              std::vector<OperatorProblem>& problems);
-/// This adds what the cluster cannot run of a request: a type that the device lacks, more ranks
+/// Adds what the cluster cannot run of a request: a type that the device lacks, more ranks
 /// than a node has.
 void check_operator(const OperatorRequest& request, const OperatorForecaster& cluster,
                     std::vector<OperatorProblem>& problems);
 
-/// These are the clusters that rows run on: one for all, or that of each row's device.
+/// The clusters that rows run on: one for all, or that of each row's device.
 class OperatorClusters {
  public:
   /// With a `path` all rows run on that cluster file. Throws InputError: the file.
   OperatorClusters(const std::string& path, std::vector<std::string> overrides, SearchPath search);
 
   bool by_device() const { return !all_; }
-  /// This is the cluster of the device: one of the known names, or a file of `clusters/` without
+  /// The cluster of the device: one of the known names, or a file of `clusters/` without
   /// its ending. It is nullptr where there is none. Throws InputError: a file that is wrong.
   const OperatorForecaster* find(const std::string& device);
   const OperatorForecaster* all() const { return all_ ? &*all_ : nullptr; }
@@ -69,13 +69,13 @@ struct OperatorTable {
   std::optional<std::size_t> column(std::string_view header_name) const;
 };
 
-/// This is the table with columns `forecast_us` and, where there are residuals, `forecast_low_us`,
+/// The table with columns `forecast_us` and, where there are residuals, `forecast_low_us`,
 /// `forecast_high_us` and `forecast_shape` behind the others; those that are there already are
 /// replaced.
 std::string operator_csv(const OperatorTable& table, const OperatorResiduals& residuals);
-/// These are the full forecasts of all rows.
+/// The full forecasts of all rows.
 std::string operator_table_json(const OperatorTable& table, const OperatorResiduals& residuals);
-/// This is one forecast as text and as JSON.
+/// One forecast as text and as JSON.
 std::string operator_text(const OperatorRequest& request, const OperatorForecaster& cluster,
                           const OperatorResiduals& residuals);
 std::string operator_json(const OperatorRequest& request, const OperatorForecaster& cluster,

@@ -18,14 +18,14 @@ enum class PointStatus {
 };
 const char* name(PointStatus status);
 
-/// These are the numbers of a point by name, in the order of every table: what was asked, and the
+/// The numbers of a point by name, in the order of every table: what was asked, and the
 /// metrics of docs/formats.md. The place of a name in this list is its place in
 /// PointResult::numbers.
 const std::vector<std::string>& number_names();
-/// This is the place of a name of number_names().
+/// The place of a name of number_names().
 std::size_t number_place(std::string_view name);
 
-/// This is what came out at one point of a sweep: one row of a store, a CSV file or a table.
+/// What came out at one point of a sweep: one row of a store, a CSV file or a table.
 struct PointResult {
   std::string key;          ///< hash of the resolved scenario; of its text where that is not valid
   std::string version;      ///< of the simulator
@@ -33,7 +33,7 @@ struct PointResult {
   std::string sweep;        ///< its name
   std::int64_t point = 0;
   std::string values;  ///< label of the point
-  /// These are the keys that vary, with a number in plain form (4096 for 4Ki) or the text as the
+  /// The keys that vary, with a number in plain form (4096 for 4Ki) or the text as the
   /// file writes it.
   std::vector<std::pair<std::string, std::string>> varied;
   PointStatus status = PointStatus::ok;
@@ -42,7 +42,7 @@ struct PointResult {
   std::vector<std::optional<double>> numbers;  ///< as number_names(); nothing where undefined
 
   bool of_this_build() const;
-  /// This says whether there is a forecast of the step.
+  /// Says whether there is a forecast of the step.
   bool simulated() const {
     return (status == PointStatus::ok || status == PointStatus::out_of_memory) &&
            number("step_time_s").has_value();
@@ -51,11 +51,11 @@ struct PointResult {
   friend bool operator==(const PointResult&, const PointResult&) = default;
 };
 
-/// These are the numbers of a forecast, as number_names() has them.
+/// The numbers of a forecast, as number_names() has them.
 std::vector<std::optional<double>> numbers_of(const Scenario& scenario, const Forecast& forecast);
-/// These are the same with nothing but what was asked, and the memory of the fullest stage.
+/// The same with nothing but what was asked, and the memory of the fullest stage.
 std::vector<std::optional<double>> numbers_without_step(std::vector<std::optional<double>> numbers);
-/// This says which stage does not fit, and by how much; it is empty when all do.
+/// Says which stage does not fit, and by how much; it is empty when all do.
 std::string memory_excess(const Forecast& forecast);
 
 /// One line of JSON holds everything, and reads back. `from_line` throws ContractError for anything
@@ -67,14 +67,14 @@ PointResult from_line(const std::string& line);
 std::string varied_json(const PointResult& result);
 std::vector<std::pair<std::string, std::string>> varied_from(const std::string& text);
 
-/// This is a value of a key that varies as PointResult::varied has it.
+/// A value of a key that varies as PointResult::varied has it.
 std::string plain_value(const std::string& text);
-/// These are the keys that vary in any of the rows, in the order of their first appearance.
+/// The keys that vary in any of the rows, in the order of their first appearance.
 std::vector<std::string> varied_keys(const std::vector<PointResult>& rows);
-/// This is the value of one of them; nothing where the row does not vary it.
+/// The value of one of them; nothing where the row does not vary it.
 std::optional<std::string> varied_value(const PointResult& row, std::string_view key);
 
-/// This writes a number as tables of data have it: whole ones without exponent, others in shortest
+/// Writes a number as tables of data have it: whole ones without exponent, others in shortest
 /// form.
 std::string plain_number(double value);
 

@@ -24,14 +24,14 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   enum class Builds { own, any };
-  /// These are the rows that find() and rows() met and left out because they cannot be (a status
+  /// The rows that find() and rows() met and left out because they cannot be (a status
   /// that none is, a number that is not finite): a text each, with its point and why. find()
   /// removes them, so that the point is simulated again.
   const std::vector<std::string>& wrong_rows() const;
-  /// This is the row of a key by this build of the simulator; with `any` that of another one where
+  /// The row of a key by this build of the simulator; with `any` that of another one where
   /// there is none, the newest version first, then the first fingerprint.
   std::optional<PointResult> find(const std::string& key, Builds builds = Builds::own) const;
-  /// This keeps the row. Of two for one key and build the one of the first sweep by name, then of
+  /// Keeps the row. Of two for one key and build the one of the first sweep by name, then of
   /// the first point stays, so that the order of writing does not show.
   void put(const PointResult& result);
   /// All at once or none.

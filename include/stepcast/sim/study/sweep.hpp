@@ -32,32 +32,32 @@ struct Sweep {
   std::vector<PointValue> baseline;   ///< of which efficiency is relative; empty: none
 };
 
-/// This reads a sweep file and its base. Throws InputError with every error of the file at once, or
+/// Reads a sweep file and its base. Throws InputError with every error of the file at once, or
 /// those of the base: unknown keys, values that a key cannot take, empty lists, a base that is
 /// wrong.
 Sweep read_sweep(const std::string& path, const SearchPath& search);
 
-/// This names the keys of a sweep file, for its schema. It describes a draft and throws it away.
+/// Names the keys of a sweep file, for its schema. It describes a draft and throws it away.
 void describe_sweep_file(Visitor& visitor);
 
-/// This is the sweep of `stepcast scale`: the scenario on each number of devices, `dp: auto`,
+/// The sweep of `stepcast scale`: the scenario on each number of devices, `dp: auto`,
 /// relative to the first. `weak` keeps the tokens per device, otherwise the global batch stays.
 /// Throws InputError where the scenario is wrong.
 Sweep devices_sweep(const ScenarioDocument& scenario, const std::vector<std::int64_t>& devices,
                     bool weak, const SearchPath& search);
 
-/// This is the number of points, at least 1.
+/// The number of points, at least 1.
 std::size_t point_count(const Sweep& sweep);
-/// These are the values of point `index` in the order of the axes.
+/// The values of point `index` in the order of the axes.
 std::vector<PointValue> point_values(const Sweep& sweep, std::size_t index);
-/// This is the scenario of the point, not read yet. Throws InputError where keeping the tokens per
+/// The scenario of the point, not read yet. Throws InputError where keeping the tokens per
 /// device leaves no whole number of sequences.
 ScenarioDocument point_document(const Sweep& sweep, std::size_t index);
-/// This is the point that differs from `index` in the keys of `baseline:` only; nothing without a
+/// The point that differs from `index` in the keys of `baseline:` only; nothing without a
 /// baseline.
 std::optional<std::size_t> baseline_point(const Sweep& sweep, std::size_t index);
 
-/// This writes `cluster.devices=256 parallel.vpp=2`.
+/// Writes `cluster.devices=256 parallel.vpp=2`.
 std::string label(const std::vector<PointValue>& values);
 
 }  // namespace stepcast

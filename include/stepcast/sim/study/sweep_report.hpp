@@ -14,14 +14,14 @@ struct PointTable {
   std::vector<std::optional<double>> efficiency;  ///< as long as `rows`, or empty
 };
 
-/// This is the efficiency of a point that its seeds reach, from the 10 % quantile of the seeds to
+/// The efficiency of a point that its seeds reach, from the 10 % quantile of the seeds to
 /// their 90 % quantile; nothing without seeds or efficiency. The baseline is its mean.
 struct EfficiencyBand {
   double p10 = 0, p50 = 0, p90 = 0;
 };
 std::optional<EfficiencyBand> efficiency_band(const PointTable& table, std::size_t row);
 
-/// This says which rows of a table to show, and in which order.
+/// Says which rows of a table to show, and in which order.
 struct RowChoice {
   std::string sort;  ///< `mfu`, `step_time_s:desc`, `parallel.vpp`; empty: as they are
   std::optional<std::size_t> best;  ///< so many, by `sort` (or the step time), of those that fit
@@ -35,9 +35,9 @@ PointTable arranged(PointTable table, const RowChoice& choice);
 /// This text has one line per point for people, and what became of all; names of points are
 /// shortened where a line is longer than `columns` (0: any length).
 std::string points_table(const PointTable& table, std::size_t columns = 0);
-/// This has a header and one line per point, with RFC 4180 quotes.
+/// Has a header and one line per point, with RFC 4180 quotes.
 std::string points_csv(const PointTable& table);
-/// This writes `{"stepcast": .., "sweep": name, "points": [..]}`; `name` may be empty.
+/// Writes `{"stepcast": .., "sweep": name, "points": [..]}`; `name` may be empty.
 std::string points_json(const std::string& name, const PointTable& table);
 
 }  // namespace stepcast
