@@ -32,12 +32,13 @@ MODELINE = re.compile(r"^# yaml-language-server: \$schema=(\S+)$", re.MULTILINE)
 validators = {}
 
 
-def validator(schema_file):
-    """Each schema is read once."""
+def validator(schema_file, shipped):
+    """Each schema is read once; that shipped ones are schemas themselves is checked, which takes seconds."""
     if schema_file not in validators:
         text = sys.stdin.read() if schema_file == "-" else pathlib.Path(schema_file).read_text(encoding="utf-8")
         schema = json.loads(text)
-        jsonschema.Draft202012Validator.check_schema(schema)
+        if shipped:
+            jsonschema.Draft202012Validator.check_schema(schema)
         validators[schema_file] = jsonschema.Draft202012Validator(schema)
     return validators[schema_file]
 
@@ -59,7 +60,7 @@ def main(arguments):
         text = pathlib.Path(name).read_text(encoding="utf-8")
         try:
             schema = named_schema(name, text) if arguments[0] == "--modelines" else arguments[0]
-            errors = validator(schema).iter_errors(yaml.load(text, Loader))
+            errors = validator(schema, arguments[0] == "--modelines").iter_errors(yaml.load(text, Loader))
         except jsonschema.SchemaError as error:
             print(f"not a schema: {error.message}", file=sys.stderr)
             return 2

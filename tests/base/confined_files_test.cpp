@@ -1,6 +1,7 @@
 #include "stepcast/base/confined_files.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "stepcast/base/document.hpp"
 #include "temporary_files.hpp"
@@ -19,7 +20,7 @@ std::string refusal(const std::string& path, const SearchPath& search) {
   return "";
 }
 
-// A process is confined once: everything about it in one test.
+// A process is confined once: everything about it in one child.
 TEST(ConfinedFiles, OnlyFilesBelowTheFoldersAreRead) {
   const test::TemporaryFiles files;
   files.write("in/deep/base.yaml", "a: 1\n");
@@ -34,15 +35,19 @@ TEST(ConfinedFiles, OnlyFilesBelowTheFoldersAreRead) {
   for (const std::string& path : {fine, dots, linked, direct, outside})
     EXPECT_EQ(refusal(path, search), "") << path;
 
-  read_files_only_from({files.path("in"), files.path("no-such-folder")});
-  EXPECT_EQ(refusal(fine, search), "");
-  EXPECT_EQ(refusal("fine.yaml", search), "");
-  for (const std::string& path : {dots, linked, direct, outside, files.path("in/link.yaml")})
-    EXPECT_NE(refusal(path, search), "") << path;
-  EXPECT_NE(refusal(files.path("in-not/other.yaml"), search), "") << "a name that begins alike";
-  EXPECT_NE(refusal("/etc/passwd", search).find("does not exist"), std::string::npos);
-  EXPECT_NE(refusal("/dev/zero", search), "");
-  EXPECT_FALSE(find_file("../outside.yaml", files.path("in"), search));
+  const auto confined = [&] {
+    read_files_only_from({files.path("in"), files.path("no-such-folder")});
+    EXPECT_EQ(refusal(fine, search), "");
+    EXPECT_EQ(refusal("fine.yaml", search), "");
+    for (const std::string& path : {dots, linked, direct, outside, files.path("in/link.yaml")})
+      EXPECT_NE(refusal(path, search), "") << path;
+    EXPECT_NE(refusal(files.path("in-not/other.yaml"), search), "") << "a name that begins alike";
+    EXPECT_NE(refusal("/etc/passwd", search).find("does not exist"), std::string::npos);
+    EXPECT_NE(refusal("/dev/zero", search), "");
+    EXPECT_FALSE(find_file("../outside.yaml", files.path("in"), search));
+    _exit(HasFailure() ? 1 : 0);
+  };
+  EXPECT_EXIT(confined(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -97,13 +97,17 @@ TEST(Kinds, ValidateKnowsThemAll) {
       << ran.out;
 }
 
+// Rows of the ledgers are read by the tests of the ledgers.
 TEST(Kinds, EveryShippedFileIsValid) {
   namespace fs = std::filesystem;
   std::string shipped;
   std::ptrdiff_t count = 0;
   for (const auto& entry : fs::recursive_directory_iterator(scenarios)) {
-    if (entry.path().extension() != ".yaml") continue;
-    shipped += " " + fs::relative(entry.path(), scenarios).string();
+    const std::string name = fs::relative(entry.path(), scenarios).string();
+    if (entry.path().extension() != ".yaml" || name.starts_with("validation/") ||
+        name.starts_with("papers/"))
+      continue;
+    shipped += " " + name;
     ++count;
   }
   ASSERT_GT(count, 0);
