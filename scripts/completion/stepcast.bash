@@ -28,8 +28,9 @@ _stepcast_options() {
     import) echo "--from --devices --cluster --deepspeed --ignore-unknown --flags --set --output --presets --help" ;;
     export) echo "--to --from --devices --cluster --deepspeed --ignore-unknown --set --output --presets --help" ;;
     edit) echo "--set --output --presets --help" ;;
-    run) echo "--from --devices --cluster --deepspeed --ignore-unknown --set --json --timing --trace --trace-ranks --report --step-trace --kernel-details --kernel-rank --operators --operators-csv --pipeline --graph --graph-ranks --seeds --load-steps --fail-on-oom --presets --help" ;;
+    run) echo "--from --devices --cluster --deepspeed --ignore-unknown --set --engine --json --timing --trace --trace-ranks --report --step-trace --kernel-details --kernel-rank --operators --operators-csv --pipeline --graph --graph-ranks --seeds --load-steps --fail-on-oom --presets --help" ;;
     explain) echo "--report --set --json --svg --devices --seeds --strong --top --workers --presets --help" ;;
+    judge) echo "--devices --tolerance --set --json --presets --help" ;;
     validate) echo "--set --presets --help" ;;
     topology) echo "--devices --dot --platform --json --presets --help" ;;
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
@@ -40,7 +41,7 @@ _stepcast_options() {
     sweep) echo "--sort --best --pareto --report --jobs --store --accept-builds --csv --json --filter --limit --shard --dry-run --presets --help" ;;
     results) echo "--sort --best --pareto --where --csv --json --help" ;;
     campaign) echo "--steps --tokens --within --seeds --set --json --presets --help" ;;
-    scale) echo "--report --devices --weak --strong --set --jobs --store --accept-builds --seeds --svg --csv --json --presets --help" ;;
+    scale) echo "--report --devices --weak --strong --set --engine --jobs --store --accept-builds --seeds --svg --csv --json --presets --help" ;;
     check) echo "--report --jobs --update --filter --tolerance --markdown --annotations --junit --presets --help" ;;
     diff) echo "--set --json --presets --help" ;;
     compare) echo "--report --set --rank --markdown --json --presets --help" ;;
@@ -56,7 +57,7 @@ _stepcast_options() {
 }
 
 _stepcast() {
-  local commands="run import export edit explain campaign validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion"
+  local commands="run import export edit explain judge campaign validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion"
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; ++i)); do

@@ -75,6 +75,7 @@ CommandLine::CommandLine()
   add_export_commands(*this);
   add_edit_commands(*this);
   add_explain_commands(*this);
+  add_judge_commands(*this);
   add_campaign_commands(*this);
   add_sweep_commands(*this);
   add_look_up_commands(*this);
@@ -154,6 +155,14 @@ void CommandLine::overrides(CLI::App* sub, std::vector<std::string>& list) {
   sub->add_option("--set", list, "override a key, path.to.key=value (repeatable)")
       ->type_name("K=V")
       ->allow_extra_args(false);
+}
+
+void CommandLine::engine(CLI::App* sub, std::vector<std::string>& list) {
+  sub->add_option_function<std::string>(
+         "--engine",
+         [&list](const std::string& word) { list.push_back("simulate.engine=" + word); },
+         "fast (the default), or simgrid: SimGrid alone, link by link")
+      ->type_name("ENGINE");
 }
 
 }  // namespace stepcast::cli

@@ -34,6 +34,8 @@ class CommandLine {
   static void json(CLI::App* sub, std::string& file);
   /// `--set`.
   static void overrides(CLI::App* sub, std::vector<std::string>& list);
+  /// `--engine`, which is one more override.
+  static void engine(CLI::App* sub, std::vector<std::string>& list);
   /// `--from`, `--devices`, `--cluster`, `--ignore-unknown`.
   static void launch(CLI::App* sub, LaunchOptions& options);
 
@@ -49,6 +51,7 @@ void add_scenario_commands(CommandLine& line);  ///< run, validate, schema
 void add_import_commands(CommandLine& line);    ///< import
 void add_export_commands(CommandLine& line);    ///< export
 void add_edit_commands(CommandLine& line);      ///< edit
+void add_judge_commands(CommandLine& line);     ///< judge
 void add_explain_commands(CommandLine& line);   ///< explain
 void add_campaign_commands(CommandLine& line);  ///< campaign
 void add_sweep_commands(CommandLine& line);     ///< sweep, results, scale, check, diff

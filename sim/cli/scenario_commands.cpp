@@ -15,6 +15,7 @@ void add_run(CommandLine& line) {
       ->required()
       ->type_name("SCENARIO");
   CommandLine::overrides(sub, options->overrides);
+  CommandLine::engine(sub, options->overrides);
   CommandLine::launch(sub, options->launch);
   CommandLine::json(sub, options->json);
   sub->add_flag("--timing", options->timing,

@@ -57,6 +57,7 @@ void add_scale(CommandLine& line) {
   sub->add_flag("--weak", options->weak, "keep the tokens per device (default)");
   sub->add_flag("--strong", options->strong, "keep the global batch");
   CommandLine::overrides(sub, options->overrides);
+  CommandLine::engine(sub, options->overrides);
   add_workers(sub, options->workers);
   sub->add_option("--store", options->store, "keep results here, simulate only what is missing")
       ->type_name("FILE");

@@ -65,6 +65,9 @@ s4u::Engine& reference_engine() {
           "surf/precision:1e-12", "maxmin/precision:1e-12"})
       s4u::Engine::set_config(setting);
     s4u::Engine::set_config("contexts/stack-size", own_stacks ? 128 : 8192);  // KiB
+    // A guard page makes two mappings of each stack, and a process may have 65 530 of them:
+    // without, neighbours are one mapping, and tens of thousands of actors fit.
+    s4u::Engine::set_config("contexts/guard-size", 0);
     return made;
   }();
   return *engine;

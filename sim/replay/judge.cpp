@@ -35,20 +35,23 @@ std::uint32_t Job::host_of(std::uint32_t rank) const {
                                      : input_.host_of_rank[rank];
 }
 
-/// The host's actor ends with the program of the device, because what it gave is work to be done.
+/// Keeps the host's actor alive until the device has finished the queued work.
 void Job::add_rank(Actors& a) {
   const std::string name = "rank:" + std::to_string(a.rank);
   const std::uint32_t host = host_of(a.rank);
+  const auto served = [this, host](Lane& lane, const std::string& its_name) {
+    lane.begin = [this, host, &lane, its_name] {
+      world_.add_actor(
+          host, its_name, [&lane] { lane.work(); }, true);
+    };
+  };
+  served(a.device, name + ".device");
+  for (std::size_t s = 0; s < streams; ++s)
+    served(a.stream[s], name + ".stream" + std::to_string(s));
+  for (std::size_t c = 0; c < channels; ++c)
+    served(a.channel[c], name + ".channel" + std::to_string(c));
   world_.add_actor(
       host, name + ".host", [this, &a] { run_host(a); }, false);
-  world_.add_actor(
-      host, name + ".device", [&a] { a.device.work(); }, true);
-  for (std::size_t s = 0; s < streams; ++s)
-    world_.add_actor(
-        host, name + ".stream" + std::to_string(s), [&a, s] { a.stream[s].work(); }, true);
-  for (std::size_t c = 0; c < channels; ++c)
-    world_.add_actor(
-        host, name + ".channel" + std::to_string(c), [&a, c] { a.channel[c].work(); }, true);
 }
 
 Timeline Job::run() {

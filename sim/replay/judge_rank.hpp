@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "communication_log.hpp"
@@ -12,13 +13,16 @@
 
 namespace stepcast::judge {
 
-/// An actor that does one thing after another as they are given to it.
+/// An actor that does one thing after another as they are given to it. It begins with the first: a
+/// rank of thousands has few of the streams and channels that a rank may have.
 struct Lane {
   std::deque<std::function<void()>> jobs;
   ReferenceWorld::Signal given;
+  std::function<void()> begin;
 
   void give(std::function<void()> job) {
     jobs.push_back(std::move(job));
+    if (begin) std::exchange(begin, nullptr)();
     given.tell();
   }
   [[noreturn]] void work() {
