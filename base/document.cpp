@@ -12,6 +12,7 @@
 #include "nearest_file.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/text.hpp"
+#include "swap_preset.hpp"
 
 namespace stepcast {
 namespace {
@@ -80,6 +81,53 @@ std::string read_file(const fs::path& path, std::string_view format) {
   return read_once(name, [&] { return read_open_file(path, format); });
 }
 
+/// `cluster` of `cluster.extends`; empty for other paths.
+std::string preset_path(const std::string& path) {
+  constexpr std::string_view end = ".extends";
+  return path.ends_with(end) ? path.substr(0, path.size() - end.size()) : std::string();
+}
+
+/// The words of `kind:` differ: the mapping means another thing, so that the keys of the old kind
+/// must go. A number with its origin replaces too: an old note must not stand beside a new value.
+bool replaces(const Node& base, const Node& over) {
+  if (base.kind != Node::Kind::mapping || over.kind != Node::Kind::mapping) return true;
+  const Node* before = base.find("kind");
+  const Node* after = over.find("kind");
+  if (before != nullptr && after != nullptr && before->text != after->text) return true;
+  return over.find("value") != nullptr && over.find("source") != nullptr;
+}
+
+std::string path_below(const std::string& path, const std::string& key) {
+  return path.empty() ? key : path + "." + key;
+}
+
+void merge_at(const std::string& path, Node& base, Node over, std::vector<Diagnostic>& wrong) {
+  if (over.extended && base.kind == Node::Kind::mapping)
+    return swap_preset(base, std::move(over), path, wrong);
+  if (replaces(base, over)) {
+    base = std::move(over);
+    return;
+  }
+  base.place = over.place;
+  std::map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < base.entries.size(); ++i) index.emplace(base.entries[i].key, i);
+  for (Node::Entry& entry : over.entries) {
+    note_beside(base, entry.key, entry.place);
+    const auto found = index.find(entry.key);
+    if (found == index.end()) {
+      base.entries.push_back(std::move(entry));
+      continue;
+    }
+    Node::Entry& target = base.entries[found->second];
+    target.place = entry.place;
+    merge_at(path_below(path, entry.key), target.value, std::move(entry.value), wrong);
+  }
+}
+
+void throw_all(std::vector<Diagnostic> wrong) {
+  if (!wrong.empty()) throw InputError(std::move(wrong));
+}
+
 /// Resolves every `extends` of a tree; remembers the files that are being read, to see cycles.
 class Loader {
  public:
@@ -92,40 +140,68 @@ class Loader {
     Node root = parse_document(text, path.string(), repeated_);
     resolve(root, {}, path.parent_path());
     open_.pop_back();
+    if (open_.empty()) throw_all(std::move(wrong_));
     return root;
   }
 
+  /// The value of an override, whose presets stand in the working directory or on the search path.
+  void resolve_override(Node& value, const std::string& path) {
+    is_override_ = true;
+    resolve(value, path, {});
+    throw_all(std::move(wrong_));
+  }
+
+ private:
   /// `path` is the key path of `node`, `directory` that of the file it stands in.
   void resolve(Node& node, const std::string& path, const fs::path& directory) {
-    const auto child = [&](const std::string& key) {
-      return path.empty() ? key : path + "." + key;
-    };
     for (std::size_t i = 0; i < node.items.size(); ++i) {
-      resolve(node.items[i], child(std::to_string(i)), directory);
+      resolve(node.items[i], path_below(path, std::to_string(i)), directory);
     }
-    for (Node::Entry& entry : node.entries) resolve(entry.value, child(entry.key), directory);
+    for (Node::Entry& entry : node.entries) {
+      if (!preset_path(entry.key).empty()) name_presets(entry.value);
+      resolve(entry.value, path_below(path, entry.key), directory);
+    }
     const auto entry = std::ranges::find(node.entries, "extends", &Node::Entry::key);
     if (entry == node.entries.end()) return;
     const Node target = std::move(entry->value);
     node.entries.erase(entry);
-    Node base = extended(target, child("extends"), directory);
+    auto extended = std::make_shared<Extended>();
+    Node base = preset(target, path_below(path, "extends"), directory, *extended);
+    for (const Node::Entry& own : node.entries) extended->beside.emplace(own.key, own.place);
+    if (is_override_)
+      std::erase_if(node.entries,
+                    [](const Node::Entry& own) { return own.value.kind == Node::Kind::null; });
     base.place = node.place;
-    merge(base, std::move(node));
+    std::string text = std::move(node.text);
+    merge_at(path, base, std::move(node), wrong_);
     node = std::move(base);
+    node.text = std::move(text);
+    node.extended = std::move(extended);
   }
 
- private:
+  /// Each scalar of `cluster.extends: [a.yaml, b.yaml]` becomes the mapping that it stands for and
+  /// keeps its text, by which a point is called.
+  static void name_presets(Node& node) {
+    for (Node& item : node.items) name_presets(item);
+    if (node.kind != Node::Kind::scalar) return;
+    Node mapping{.kind = Node::Kind::mapping, .place = node.place, .text = node.text};
+    mapping.entries.push_back({"extends", node.place, std::move(node)});
+    node = std::move(mapping);
+  }
+
   static std::string identity(const fs::path& path) {
     std::error_code error;
     const fs::path real = fs::weakly_canonical(path, error);
     return error ? path.string() : real.string();
   }
 
-  Node extended(const Node& target, const std::string& path, const fs::path& directory) {
+  Node preset(const Node& target, const std::string& path, const fs::path& directory,
+              Extended& extended) {
     if (target.kind != Node::Kind::scalar || target.text.empty()) {
       refuse(target.place, path, "does not name a file, allowed: the path of one YAML file");
     }
-    const auto file = find_file(target.text, directory, search_);
+    auto file = find_file(target.text, directory, search_);
+    if (!file && is_override_) file = find_file(short_name(path, target.text), directory, search_);
     if (!file) refuse(target.place, path, missing(target.text, directory));
     if (std::ranges::find(open_, identity(*file)) != open_.end()) {
       refuse(
@@ -135,11 +211,28 @@ class Loader {
     if (open_.size() > deepest || ++loaded_ > most_files) {
       refuse(target.place, path, "extends too much, allowed: 32 files deep and 1000 in all");
     }
+    extended.name = name_elsewhere(*file);
     Node base = load(*file, text_of(*file, target, path));
     if (base.kind != Node::Kind::mapping) {
       refuse(base.place, {}, "is extended but holds no mapping, allowed: keys and values");
     }
     return base;
+  }
+
+  /// `clusters/dgx-h100.yaml` of `dgx-h100`, as options say it; empty where presets are no kind.
+  static std::string short_name(const std::string& path, const std::string& name) {
+    if (path == "cluster.extends") return "clusters/" + name + ".yaml";
+    return path == "model.extends" ? "models/" + name + ".yaml" : std::string();
+  }
+
+  /// The file as any other file can name it: below a folder of the search path, or where it stands.
+  std::string name_elsewhere(const fs::path& file) const {
+    const fs::path real = identity(file);
+    for (const fs::path& d : search_.directories) {
+      const fs::path below = real.lexically_relative(identity(d));
+      if (!below.empty() && *below.begin() != "..") return below.string();
+    }
+    return real.string();
   }
 
   /// The file's text; that it cannot be had is an error of the key that names it.
@@ -165,18 +258,10 @@ class Loader {
   const SearchPath& search_;
   std::vector<Diagnostic>* repeated_;
   std::vector<std::string> open_;  ///< being read, to see cycles
+  std::vector<Diagnostic> wrong_;
+  bool is_override_ = false;  ///< keys that are null beside `extends` are those of the preset
   int loaded_ = 0;
 };
-
-/// The words of `kind:` differ: the mapping means another thing, so that the keys of the old kind
-/// must go. A number with its origin replaces too: an old note must not stand beside a new value.
-bool replaces(const Node& base, const Node& over) {
-  if (base.kind != Node::Kind::mapping || over.kind != Node::Kind::mapping) return true;
-  const Node* before = base.find("kind");
-  const Node* after = over.find("kind");
-  if (before != nullptr && after != nullptr && before->text != after->text) return true;
-  return over.find("value") != nullptr && over.find("source") != nullptr;
-}
 
 void set_places(Node& node, const Place& place) {
   node.place = place;
@@ -195,6 +280,7 @@ Node& descend(Node& node, const std::string& key, const Place& place) {
     return node.items[static_cast<std::size_t>(*index)];
   }
   if (node.kind != Node::Kind::mapping) node = {.kind = Node::Kind::mapping, .place = place};
+  note_beside(node, key, place);
   if (Node* found = node.find(key)) return *found;
   node.entries.push_back({key, place, {.place = place}});
   return node.entries.back().value;
@@ -202,6 +288,18 @@ Node& descend(Node& node, const std::string& key, const Place& place) {
 
 fs::path document_path(const std::string& path, const SearchPath& search) {
   return path == "-" ? fs::path{path} : find_file(path, {}, search).value_or(path);
+}
+
+/// Whether a `--set` puts another preset in a place: it goes before what changes the preset.
+bool names_preset(const std::string& assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string::npos) return false;
+  if (!preset_path(assignment.substr(0, equals)).empty()) return true;
+  try {
+    return parse_document(assignment.substr(equals + 1), {}).find("extends") != nullptr;
+  } catch (const InputError&) {
+    return false;
+  }
 }
 
 std::vector<std::string> split_path(const std::string& path) {
@@ -258,30 +356,20 @@ Node load_document(const std::string& path, const SearchPath& search) {
 }
 
 void merge(Node& base, Node over) {
-  if (replaces(base, over)) {
-    base = std::move(over);
-    return;
-  }
-  base.place = over.place;
-  std::map<std::string, std::size_t> index;
-  for (std::size_t i = 0; i < base.entries.size(); ++i) index.emplace(base.entries[i].key, i);
-  for (Node::Entry& entry : over.entries) {
-    const auto found = index.find(entry.key);
-    if (found == index.end()) {
-      base.entries.push_back(std::move(entry));
-      continue;
-    }
-    Node::Entry& target = base.entries[found->second];
-    target.place = entry.place;
-    merge(target.value, std::move(entry.value));
-  }
+  std::vector<Diagnostic> wrong;
+  merge_at({}, base, std::move(over), wrong);
+  throw_all(std::move(wrong));
 }
 
 void set_value(Node& root, std::string_view path, Node value) {
+  std::string at(path);
+  if (value.extended && !preset_path(at).empty()) at = preset_path(at);
+  if (value.extended) value.text.clear();
   Node* target = &root;
-  for (const std::string& part : split_path(std::string(path)))
-    target = &descend(*target, part, value.place);
-  merge(*target, std::move(value));
+  for (const std::string& part : split_path(at)) target = &descend(*target, part, value.place);
+  std::vector<Diagnostic> wrong;
+  merge_at(at, *target, std::move(value), wrong);
+  throw_all(std::move(wrong));
 }
 
 void apply_override(Node& root, const std::string& assignment, const SearchPath& search) {
@@ -294,15 +382,36 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
   if (parts.empty() || parts.size() > longest || std::ranges::count(parts, std::string{}) > 0) {
     refuse(place, {}, "has no path of keys before '=', allowed: --set path.to.key=value");
   }
+  const std::string path = assignment.substr(0, equals);
   Node value;
   try {
     value = parse_document(assignment.substr(equals + 1), place.file);
   } catch (const InputError& error) {
-    refuse(place, assignment.substr(0, equals), error.diagnostics().front().message);
+    refuse(place, path, error.diagnostics().front().message);
   }
   set_places(value, place);
-  Loader{search}.resolve(value, assignment.substr(0, equals), {});
-  set_value(root, assignment.substr(0, equals), std::move(value));
+  const std::string preset = preset_path(path);
+  if (!preset.empty()) {
+    Node mapping{.kind = Node::Kind::mapping, .place = place};
+    mapping.entries.push_back({"extends", place, std::move(value)});
+    value = std::move(mapping);
+  }
+  const std::string& at = preset.empty() ? path : preset;
+  Loader{search}.resolve_override(value, at);
+  set_value(root, at, std::move(value));
+}
+
+void apply_overrides(Node& root, const std::vector<std::string>& assignments,
+                     const SearchPath& search, std::vector<Diagnostic>& wrong) {
+  std::vector<std::string> ordered = assignments;
+  std::ranges::stable_partition(ordered, names_preset);
+  for (const std::string& assignment : ordered) {
+    try {
+      apply_override(root, assignment, search);
+    } catch (const InputError& error) {
+      wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
+    }
+  }
 }
 
 }  // namespace stepcast

@@ -38,13 +38,18 @@ def text_of(value: Value) -> str:
 
 
 def overrides_of(settings: Optional[Mapping[str, Value]], names: Mapping[str, Value]) -> Dict[str, str]:
-    """Keys and their texts. Mappings give a key each: ``parallel={"tp": 4}`` is ``parallel.tp``."""
+    """Keys and their texts. Mappings give a key each: ``parallel={"tp": 4}`` is ``parallel.tp``.
+
+    ``cluster="dgx-h100"`` and ``model="llama3-70b"`` are other presets, as ``--cluster`` and ``--model``.
+    """
     found: Dict[str, str] = {}
 
     def add(key: str, value: Value) -> None:
         if isinstance(value, Mapping) and value:
             for name, inner in value.items():
                 add(f"{key}.{name}", inner)
+        elif key in ("cluster", "model") and isinstance(value, (str, os.PathLike)):
+            add(f"{key}.extends", value)
         elif key in found:
             raise TypeError(f"{key} is given twice")
         else:

@@ -68,6 +68,7 @@ void add_campaign_commands(CommandLine& line) {
   sub->add_option("--seeds", options->seeds, "draws of the spread that the runs take in turn")
       ->type_name("N");
   CommandLine::overrides(sub, options->overrides);
+  CommandLine::presets_of(sub, options->overrides);
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }

@@ -165,4 +165,36 @@ void CommandLine::engine(CLI::App* sub, std::vector<std::string>& list) {
       ->type_name("ENGINE");
 }
 
+namespace {
+
+void add_preset(CLI::App* sub, const char* option, const char* key, const std::string& what,
+                std::vector<std::string>& list, PresetCount count) {
+  const bool several = count == PresetCount::several;
+  const std::string note = several ? " (repeatable)" : "";
+  CLI::Option* added = sub->add_option_function<std::vector<std::string>>(
+      option,
+      [key, &list](const std::vector<std::string>& presets) {
+        for (const std::string& preset : presets)
+          list.push_back(std::string(key) + ".extends=" + preset);
+      },
+      what + ": its file, or the name of a preset" + note);
+  added->type_name("PRESET")->allow_extra_args(false);
+  if (!several) added->expected(1);
+}
+
+}  // namespace
+
+void CommandLine::model_preset(CLI::App* sub, std::vector<std::string>& list, PresetCount count) {
+  const bool several = count == PresetCount::several;
+  add_preset(sub, "--model", "model",
+             several ? "one more side: A with another model" : "another model", list, count);
+}
+
+void CommandLine::presets_of(CLI::App* sub, std::vector<std::string>& list, PresetCount count) {
+  const bool several = count == PresetCount::several;
+  add_preset(sub, "--cluster", "cluster",
+             several ? "one more side: A on another cluster" : "another cluster", list, count);
+  model_preset(sub, list, count);
+}
+
 }  // namespace stepcast::cli

@@ -12,6 +12,9 @@ class App;
 
 namespace stepcast::cli {
 
+/// Whether each of several presets is a variant of its own.
+enum class PresetCount { one, several };
+
 /// The commands of the binary and their options. A family of commands adds itself with a function
 /// of the list below; the options live as long as the body that reads them.
 class CommandLine {
@@ -36,6 +39,12 @@ class CommandLine {
   static void overrides(CLI::App* sub, std::vector<std::string>& list);
   /// `--engine`, which is one more override.
   static void engine(CLI::App* sub, std::vector<std::string>& list);
+  /// `--cluster` and `--model`, which put another preset into `list` as `--set` does.
+  static void presets_of(CLI::App* sub, std::vector<std::string>& list,
+                         PresetCount count = PresetCount::one);
+  /// `--model` alone, beside `launch`, whose `--cluster` serves scenarios, too.
+  static void model_preset(CLI::App* sub, std::vector<std::string>& list,
+                           PresetCount count = PresetCount::one);
   /// `--from`, `--devices`, `--cluster`, `--ignore-unknown`.
   static void launch(CLI::App* sub, LaunchOptions& options);
 

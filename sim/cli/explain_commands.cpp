@@ -80,6 +80,7 @@ void add_explain_commands(CommandLine& line) {
       ->required()
       ->type_name("SCENARIO");
   CommandLine::overrides(sub, options->overrides);
+  CommandLine::presets_of(sub, options->overrides);
   CommandLine::json(sub, options->json);
   sub->add_option("--report", options->report, "write a page that shows it (.html)")
       ->type_name("FILE");

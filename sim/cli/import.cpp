@@ -39,14 +39,13 @@ Scenario scenario_option(const std::string& path, const std::vector<std::string>
                          std::vector<std::string>& warnings) {
   const bool asked = !launch.from.empty();
   if (!asked && (path == "-" || !is_launch_file(path, search))) {
-    for (const auto& [option, value] : {std::pair{"--devices", &launch.devices},
-                                        {"--cluster", &launch.cluster},
-                                        {"--deepspeed", &launch.deepspeed}})
+    for (const auto& [option, value] :
+         {std::pair{"--devices", &launch.devices}, {"--deepspeed", &launch.deepspeed}})
       if (!value->empty())
-        bad_option(option,
-                   "is for launch files; a scenario says it by --set cluster.devices=N or "
-                   "cluster.extends");
-    return prepare_scenario(path, overrides, search);
+        bad_option(option, "is for launch files; a scenario says it by --set cluster.devices=N");
+    std::vector<std::string> all = overrides;
+    if (!launch.cluster.empty()) all.push_back("cluster.extends=" + launch.cluster);
+    return prepare_scenario(path, all, search);
   }
   ImportedScenario imported = import_launch(path, import_options(launch, overrides), search);
   warnings.insert(warnings.end(), imported.warnings.begin(), imported.warnings.end());

@@ -10,7 +10,8 @@ void CommandLine::launch(CLI::App* sub, LaunchOptions& options) {
   sub->add_option("--devices", options.devices,
                   "size of the job, where the launch file does not say it")
       ->type_name("N");
-  sub->add_option("--cluster", options.cluster, "cluster file or preset that a launch file runs on")
+  sub->add_option("--cluster", options.cluster,
+                  "another cluster, which a launch file needs: its file, or the name of a preset")
       ->type_name("PRESET");
   sub->add_option("--deepspeed", options.deepspeed,
                   "DeepSpeed's JSON beside a config.json or a script")
@@ -31,6 +32,7 @@ void add_import_commands(CommandLine& line) {
   sub->add_flag("--flags", options->flags, "print the flags that are known, as tables");
   CommandLine::launch(sub, options->launch);
   CommandLine::overrides(sub, options->overrides);
+  CommandLine::model_preset(sub, options->overrides);
   sub->add_option("-o,--output", options->output, "file to write, without it the terminal")
       ->type_name("OUT");
   CommandLine::presets(sub, *options);
@@ -50,6 +52,7 @@ void add_export_commands(CommandLine& line) {
       ->type_name("KIND");
   CommandLine::launch(sub, options->launch);
   CommandLine::overrides(sub, options->overrides);
+  CommandLine::model_preset(sub, options->overrides);
   sub->add_option("-o,--output", options->output, "file to write, without it the terminal")
       ->type_name("OUT");
   CommandLine::presets(sub, *options);

@@ -241,6 +241,7 @@ void add_judge_commands(CommandLine& line) {
                   "most that any part may differ by, of the step, default 1e-6")
       ->type_name("PART");
   CommandLine::overrides(sub, options->overrides);
+  CommandLine::presets_of(sub, options->overrides);
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }

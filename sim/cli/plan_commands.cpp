@@ -29,6 +29,7 @@ void add_plan_commands(CommandLine& line) {
       ->type_name("FILE");
   sub->add_option("--csv", options->csv, "write all timed points, - for stdout")->type_name("FILE");
   CommandLine::overrides(sub, options->overrides);
+  CommandLine::presets_of(sub, options->overrides);
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }

@@ -16,6 +16,7 @@ void add_run(CommandLine& line) {
       ->type_name("SCENARIO");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::engine(sub, options->overrides);
+  CommandLine::model_preset(sub, options->overrides);
   CommandLine::launch(sub, options->launch);
   CommandLine::json(sub, options->json);
   sub->add_flag("--timing", options->timing,
@@ -64,6 +65,7 @@ void add_files(CommandLine& line) {
                    "stepcast validate scenarios/*.yaml", [options] { return validate(*options); });
   sub->add_option("files", options->files, "files to check")->required()->type_name("FILE");
   CommandLine::overrides(sub, options->overrides);
+  CommandLine::presets_of(sub, options->overrides);
   CommandLine::presets(sub, *options);
   auto kind = std::make_shared<std::string>("scenario");
   line.command("schema", "print the JSON Schema of one kind of file, for editors",

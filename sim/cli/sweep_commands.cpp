@@ -58,6 +58,7 @@ void add_scale(CommandLine& line) {
   sub->add_flag("--strong", options->strong, "keep the global batch");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::engine(sub, options->overrides);
+  CommandLine::presets_of(sub, options->overrides);
   add_workers(sub, options->workers);
   sub->add_option("--store", options->store, "keep results here, simulate only what is missing")
       ->type_name("FILE");
@@ -119,6 +120,7 @@ void add_diff(CommandLine& line) {
   sub->add_option("after", options->after, "what it is compared with; without it A with --set")
       ->type_name("B");
   CommandLine::overrides(sub, options->overrides);
+  CommandLine::presets_of(sub, options->overrides);
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }
@@ -140,6 +142,7 @@ void add_compare(CommandLine& line) {
                   "they change A")
       ->type_name("K=V")
       ->allow_extra_args(false);
+  CommandLine::presets_of(sub, options->variants, PresetCount::several);
   sub->add_option("--rank", options->rank, "rank that was profiled, default 0")->type_name("N");
   sub->add_option("--report", options->report, "write a page that shows it (.html)")
       ->type_name("FILE");

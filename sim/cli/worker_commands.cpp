@@ -45,6 +45,7 @@ void add_choices(CommandLine& line) {
       ->type_name("SCENARIO");
   sub->add_option("keys", options->keys, "path.to.key=value,value")->required()->type_name("K=V,V");
   CommandLine::overrides(sub, options->overrides);
+  CommandLine::presets_of(sub, options->overrides);
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "stepcast/base/document.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast::launch {
@@ -45,6 +46,33 @@ Tree& at_path(Tree& root, std::string_view path) {
   return node->child(path);
 }
 
+/// `cluster={extends: x, devices: 8}` as a key each, so that what a launch file says can stay.
+std::vector<std::string> split_preset(const std::string& path, const std::string& value) {
+  const std::string whole = path + "=" + value;
+  Node node;
+  try {
+    node = parse_document(value, {});
+  } catch (const InputError&) {
+    return {whole};  // the scenario says what is wrong
+  }
+  const auto plain = [](const Node::Entry& e) { return e.value.kind == Node::Kind::scalar; };
+  if (node.find("extends") == nullptr || !std::ranges::all_of(node.entries, plain)) return {whole};
+  std::vector<std::string> all;
+  for (const Node::Entry& e : node.entries)
+    all.push_back(path + "." + e.key + "=" +
+                  (e.value.quoted ? "'" + e.value.text + "'" : e.value.text));
+  return all;
+}
+
+/// What an entry stands for: another preset is all of its mapping but what the job decides.
+std::string_view covered(const Entry& entry, std::string_view asked) {
+  std::string_view path = entry.path;
+  constexpr std::string_view end = ".extends";
+  const bool job = asked == "cluster.devices" || asked == "cluster.allocation";
+  if (path.ends_with(end) && !job) path.remove_suffix(end.size());
+  return path;
+}
+
 std::size_t rank_of(const Tree& tree) {
   return static_cast<std::size_t>(std::ranges::find(order, tree.key) - order.begin());
 }
@@ -75,20 +103,23 @@ Draft::Draft(const std::vector<std::string>& overrides) {
       wrong_.push_back({{"--set " + assignment}, {}, "has no '=', allowed: path.to.key=value"});
       continue;
     }
-    const std::string path = assignment.substr(0, equals);
-    std::erase_if(entries_, [&](const Entry& e) { return e.path == path; });
-    entries_.push_back(
-        {path, assignment.substr(equals + 1), "--set", {"--set " + assignment, 1, 1}});
+    const Place place{"--set " + assignment, 1, 1};
+    for (const std::string& one :
+         split_preset(assignment.substr(0, equals), assignment.substr(equals + 1))) {
+      const std::size_t end = one.find('=');
+      const std::string path = one.substr(0, end);
+      std::erase_if(entries_, [&](const Entry& e) { return e.path == path; });
+      entries_.push_back({path, one.substr(end + 1), "--set", place});
+    }
   }
 }
 
 bool Draft::given(std::string_view path) const {
   return std::ranges::any_of(entries_, [&](const Entry& entry) {
     if (entry.comment != "--set") return false;
-    const std::string_view shorter =
-        entry.path.size() < path.size() ? std::string_view(entry.path) : path;
-    const std::string_view longer =
-        entry.path.size() < path.size() ? path : std::string_view(entry.path);
+    const std::string_view own = covered(entry, path);
+    const std::string_view shorter = own.size() < path.size() ? own : path;
+    const std::string_view longer = own.size() < path.size() ? path : own;
     return longer.starts_with(shorter) &&
            (longer.size() == shorter.size() || longer[shorter.size()] == '.');
   });

@@ -27,8 +27,11 @@ std::string name_of(const std::string& path) {
 }
 
 /// The preset as the scenario names it: by its path below a search path, or where it stands.
-std::string cluster_name(const std::string& given, const SearchPath& search) {
-  const std::vector<std::string> names{given, "clusters/" + given, "clusters/" + given + ".yaml"};
+/// `kind` is cluster or model.
+std::string preset_name(const std::string& kind, const std::string& given,
+                        const SearchPath& search) {
+  const std::string folder = kind + "s/";
+  const std::vector<std::string> names{given, folder + given, folder + given + ".yaml"};
   for (const std::string& name : names)
     for (const auto& directory : search.directories)
       if (std::filesystem::is_regular_file(directory / name)) return name;
@@ -37,22 +40,22 @@ std::string cluster_name(const std::string& given, const SearchPath& search) {
   std::vector<std::string> known;
   for (const auto& directory : search.directories) {
     std::error_code failure;
-    for (const auto& file : std::filesystem::directory_iterator(directory / "clusters", failure))
+    for (const auto& file : std::filesystem::directory_iterator(directory / folder, failure))
       if (file.path().extension() == ".yaml") known.push_back(file.path().stem().string());
   }
   std::ranges::sort(known);  // a folder has no order
   const auto near = nearest(std::filesystem::path(given).stem().string(), known);
   throw InputError({{{},
-                     "--cluster",
+                     "--" + kind,
                      "names '" + given + "', which does not exist" +
-                         (near ? "; did you mean clusters/" + *near + ".yaml?"
-                               : ", allowed: a cluster file or the name of a preset")}});
+                         (near ? "; did you mean " + folder + *near + ".yaml?"
+                               : ", allowed: a " + kind + " file or the name of a preset")}});
 }
 
 void set_cluster(const ImportOptions& options, std::optional<std::int64_t> devices,
                  const SearchPath& search, Draft& draft) {
   if (!options.cluster.empty()) {
-    draft.set("cluster.extends", "'" + cluster_name(options.cluster, search) + "'", {},
+    draft.set("cluster.extends", "'" + preset_name("cluster", options.cluster, search) + "'", {},
               "--cluster");
   } else if (!draft.given("cluster.extends") && !draft.given("cluster.device")) {
     draft.wrong({{},
@@ -129,7 +132,12 @@ std::string file_of(const std::string& path) {
 ImportedScenario import_launch(const std::string& given, const ImportOptions& options,
                                const SearchPath& search) {
   const std::string path = file_of(given);
-  Draft draft{options.overrides};
+  std::vector<std::string> overrides = options.overrides;
+  for (std::string& text : overrides)
+    for (const std::string kind : {"cluster", "model"})
+      if (const std::string key = kind + ".extends="; text.starts_with(key))
+        text = key + "'" + preset_name(kind, text.substr(key.size()), search) + "'";
+  Draft draft{overrides};
   const LaunchForm& form = form_of(path, options.from, search);
   const std::string text = read_document_text(path, search, "a launch file");
   if (!options.deepspeed.empty() && form.name != "huggingface" && form.name != "megatron-deepspeed")

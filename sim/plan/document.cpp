@@ -61,6 +61,7 @@ const Node* find_node(const Node& root, std::string_view path) {
 /// What is not there yet is made, because a plan may search a key that its file leaves at the
 /// default.
 void put_node(Node& root, std::string_view path, Node value) {
+  if (value.extended) return set_value(root, path, std::move(value));
   Node* node = &root;
   while (!path.empty()) {
     const std::string_view key = first_key(path);
@@ -118,9 +119,12 @@ std::string flow_text(const Node& node) {
     case Node::Kind::mapping:
       break;
   }
+  if (node.extended && !node.text.empty()) return node.extended->name;
   std::string text = "{";
+  if (node.extended) text += "extends: " + node.extended->name;
   for (const Node::Entry& entry : node.entries)
-    text += (text.size() > 1 ? ", " : "") + entry.key + ": " + flow_text(entry.value);
+    if (!node.extended || node.extended->beside.contains(entry.key))
+      text += (text.size() > 1 ? ", " : "") + entry.key + ": " + flow_text(entry.value);
   return text + "}";
 }
 

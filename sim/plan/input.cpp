@@ -189,6 +189,10 @@ void PlanReader::take_slow_keys(const std::vector<std::int64_t>& devices) {
       slow_.push_back(std::move(key));
     }
   }
+  // A preset goes before the keys inside it.
+  std::ranges::stable_partition(slow_, [](const ListedKey& key) {
+    return !key.values.empty() && key.values.front().extended != nullptr;
+  });
 }
 
 /// Errors are collected over all values, so that the user sees every wrong one at once.
@@ -342,7 +346,9 @@ PlanSpace read_plan(const std::string& path, const std::vector<std::string>& ove
     throw InputError(
         {{{}, "file name", "is '-', allowed: a file, which is read again to simulate"}});
   Node root = load_document(path, search);
-  for (const std::string& assignment : overrides) apply_override(root, assignment, search);
+  std::vector<Diagnostic> wrong;
+  apply_overrides(root, overrides, search, wrong);
+  if (!wrong.empty()) throw InputError(std::move(wrong));
   // A scenario is a space of one point, whose layers can still be placed.
   const auto kind = file_kind(root);
   if (kind != FileKind::scenario && kind != FileKind::check)

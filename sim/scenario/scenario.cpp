@@ -44,13 +44,7 @@ Node load(std::string_view text, const std::string& path, const std::vector<std:
   require_mapping(root);
   const auto kind = file_kind(root);
   std::vector<Diagnostic> wrong;
-  for (const std::string& assignment : overrides) {
-    try {
-      apply_override(root, assignment, search);
-    } catch (const InputError& error) {
-      append(wrong, error);
-    }
-  }
+  apply_overrides(root, overrides, search, wrong);
   give_way_to_config(root);
   // Overrides may give every key of a plan one value: a scenario is left.
   require_kind(kind == FileKind::plan ? file_kind(root) : kind, wanted, path);

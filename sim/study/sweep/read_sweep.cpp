@@ -84,7 +84,10 @@ class AxisReader {
   void check_values(const Node::Entry& entry, std::string_view section) {
     std::vector<std::string> wrong;
     for (const Node& value : entry.value.items) {
-      const std::string message = wrong_scenario_value(entry.key, value);
+      const std::string message =
+          value.extended && entry.key.ends_with(".extends")
+              ? wrong_scenario_value(entry.key.substr(0, entry.key.rfind('.')), value)
+              : wrong_scenario_value(entry.key, value);
       const bool unknown_key = message.starts_with("is not a known key");
       if (message.empty() || std::ranges::find(wrong, message) != wrong.end()) continue;
       wrong.push_back(message);

@@ -14,6 +14,7 @@ namespace {
 std::string text_of(const Node& node) {
   if (node.kind == Node::Kind::scalar) return node.text;
   if (node.kind == Node::Kind::null) return "";
+  if (!node.text.empty()) return node.text;  // a preset, as the sweep names it
   if (const Node* name = node.find("name")) return name->text;
   std::string text;
   for (const Node& item : node.items) text += (text.empty() ? "" : ", ") + text_of(item);
@@ -95,9 +96,10 @@ ScenarioDocument point_document(const Sweep& sweep, std::size_t index) {
     for (std::size_t p = 0; p < axis.paths.size(); ++p)
       values.emplace_back(&axis.paths[p], &axis.steps[steps[a]][p]);
   }
-  // A whole section goes before the keys inside it.
-  std::ranges::stable_sort(values, {},
-                           [](const auto& v) { return std::ranges::count(*v.first, '.'); });
+  // A whole section goes before the keys inside it, and a preset before both.
+  std::ranges::stable_sort(values, {}, [](const auto& v) {
+    return v.second->extended ? -1 : std::ranges::count(*v.first, '.');
+  });
   ScenarioDocument document = sweep.base;
   for (const auto& [path, node] : values) set_value(document.root, *path, *node);
   if (sweep.weak_tokens) keep_tokens(document.root, *sweep.weak_tokens);

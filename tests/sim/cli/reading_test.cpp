@@ -69,6 +69,35 @@ TEST(Reading, ListShowsPresetsAndAWrongNameIsAnswered) {
       << extended.err;
 }
 
+// The steps themselves, one pair of each kind of preset; tests/sim/study has all pairs.
+TEST(Reading, AnotherClusterOrModelIsTheFileWithItsLineEdited) {
+  const TemporaryFiles files;
+  const auto scenario = [](const std::string& cluster, const std::string& model) {
+    return "stepcast: 1\nname: swapped\ncluster: {extends: clusters/" + cluster +
+           ".yaml, devices: 8}\nmodel: {extends: models/" + model +
+           ".yaml}\nparallel: {tp: 4, pp: 1, dp: auto, ep: 1}\n"
+           "training: {sequence: 2048, global_batch: 4, micro_batch: 1}\n"
+           "schedule: {pipeline: 1f1b}\n";
+  };
+  const std::string base = files.write("base.yaml", scenario("dgx-a100", "mixtral-8x7b"));
+  const auto result = [&](const std::string& arguments) {
+    const Ran ran = stepcast_run(files, "run " + arguments + " --json -");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.out;
+  };
+  for (const auto& [option, cluster, model] :
+       {std::tuple{"--cluster dgx-b200", "dgx-b200", "mixtral-8x7b"},
+        {"--model llama2-7b", "dgx-a100", "llama2-7b"},
+        {"--model llama2-7b --cluster clusters/dgx-b200.yaml", "dgx-b200", "llama2-7b"}})
+    EXPECT_EQ(result("'" + base + "' " + option),
+              result("'" + files.write("edited/base.yaml", scenario(cluster, model)) + "'"))
+        << option;
+  const Ran sides =
+      stepcast_run(files, "compare '" + base + "' --cluster dgx-b200 --cluster dgx-h100");
+  EXPECT_EQ(sides.code, 0) << sides.err;
+  EXPECT_NE(sides.out.find("cluster.extends=dgx-h100"), std::string::npos) << sides.out;
+}
+
 TEST(Reading, ClustersAndListsGuessWhatWasMeant) {
   const TemporaryFiles files;
   const std::string launch = files.write("train.sh", "torchrun pretrain_gpt.py --num-layers 2\n");
