@@ -59,8 +59,8 @@ void check_text(std::string_view text, const std::string& name, const std::strin
 /// Reads a file (`-` is standard input) and merges what its mappings extend, deeply: lists and
 /// scalars replace, mappings merge, the extending side wins, and a mapping whose `kind` changes
 /// replaces. A relative `extends` is looked up beside the file it stands in, then on the search
-/// path. Throws InputError: as parse_document; missing, unreadable or oversized files; cycles of
-/// `extends`.
+/// path. The mapping `framework` keeps its own `extends`. Throws InputError: as parse_document;
+/// missing, unreadable or oversized files; cycles of `extends`.
 Node load_document(const std::string& path, const SearchPath& search);
 
 /// The text of the file that load_document reads. Throws InputError as load_document;
