@@ -18,9 +18,8 @@ std::string key_lines(const std::vector<AppliedFramework::Key>& keys) {
   }
   std::string text;
   for (const AppliedFramework::Key& key : keys) {
-    text += fmt::format("  {:<{}}  {:<{}}  {}{}: {}\n", key.path, path, key.value, value,
-                        key.place, key.recipe.empty() ? "" : " (recipe " + key.recipe + ")",
-                        key.source);
+    text += fmt::format("  {:<{}}  {:<{}}  {}{}: {}\n", key.path, path, key.value, value, key.place,
+                        key.recipe.empty() ? "" : " (recipe " + key.recipe + ")", key.source);
     if (!key.why.empty()) text += fmt::format("  {:<{}}  {}\n", "", path, key.why);
   }
   return text;

@@ -68,18 +68,18 @@ void describe(Visitor& visitor, FrameworkText& text, WrittenIn where) {
                 open_mapping(text.recipes));
 }
 
-void describe_recipe(Visitor& visitor, std::vector<std::string>& models,
-                     FrameworkText::Rule& flags, std::vector<FrameworkText::Rule>& rules) {
+void describe_recipe(Visitor& visitor, std::vector<std::string>& models, FrameworkText::Rule& flags,
+                     std::vector<FrameworkText::Rule>& rules) {
   visitor.field({"models", &models, "files of the models that it is for"});
   describe_rule(visitor, flags);
   describe_rules(visitor, rules);
 }
 
-
 /// Reads mappings with what they extend.
 class FrameworkMappings {
  public:
-  FrameworkMappings(const SearchPath& search, Reading& reading) : search_{search}, reading_{reading} {}
+  FrameworkMappings(const SearchPath& search, Reading& reading)
+      : search_{search}, reading_{reading} {}
 
   /// The framework that `name`, written at `place` below `path`, means.
   std::optional<Framework> named(const std::string& name, const Place& place,
@@ -91,8 +91,9 @@ class FrameworkMappings {
     }
     const std::string real = real_path(*file);
     if (std::ranges::find(open_, real) != open_.end() || open_.size() >= deepest_framework) {
-      fail(place, path,
-           "extends " + file->string() + ", which is being read: a cycle, allowed: a tree of files");
+      fail(
+          place, path,
+          "extends " + file->string() + ", which is being read: a cycle, allowed: a tree of files");
       return {};
     }
     open_.push_back(real);
@@ -196,8 +197,8 @@ class FrameworkMappings {
   void write_rules(const std::vector<FrameworkText::Rule>& rules, const std::string& path,
                    const std::string& recipe, std::vector<WrittenRule>& written) {
     for (std::size_t i = 0; i < rules.size(); ++i)
-      written.push_back({rules[i].set, rules[i].when, rules[i].source, path + std::to_string(i),
-                         recipe});
+      written.push_back(
+          {rules[i].set, rules[i].when, rules[i].source, path + std::to_string(i), recipe});
   }
 
   FrameworkRecipe read_recipe(const Node::Entry& entry, std::vector<WrittenRule>& written) {
@@ -231,8 +232,8 @@ class FrameworkMappings {
   void check_choices(const Framework& framework, const Node& mapping) {
     const std::string& version = framework.version;
     const bool early = !version.empty() && is_earlier(version, framework.from);
-    const bool late = !version.empty() && !framework.before.empty() &&
-                      !is_earlier(version, framework.before);
+    const bool late =
+        !version.empty() && !framework.before.empty() && !is_earlier(version, framework.before);
     if (early || late)
       fail(place_of(mapping, "version"), "framework.version",
            "is " + shortened(version) + ", allowed: from " + framework.from +
@@ -271,7 +272,6 @@ class FrameworkMappings {
 
 }  // namespace
 
-
 std::string Framework::label() const {
   const std::string& shown = version.empty() ? from : version;
   const std::string called = name.empty() ? "of the scenario" : name;
@@ -287,8 +287,7 @@ void describe_framework_file(Visitor& visitor) {
 
 std::optional<Framework> read_named_framework(const std::string& name, const Place& place,
                                               const std::string& path, const SearchPath& search,
-                                              Reading& reading,
-                                              std::vector<std::string>& files) {
+                                              Reading& reading, std::vector<std::string>& files) {
   FrameworkMappings mappings{search, reading};
   auto framework = mappings.named(name, place, path);
   files = mappings.files();

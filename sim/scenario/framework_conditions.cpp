@@ -18,13 +18,11 @@ constexpr std::string_view device_words = "device.";
 /// Rules set keys of these sections, but for what a step is: its model, its sizes, its plan.
 constexpr std::array set_sections{"parallel", "training",      "schedule",
                                   "moe",      "communication", "runtime"};
-constexpr std::array kept_keys{"parallel.tp",           "parallel.pp",
-                               "parallel.vpp",          "parallel.cp",
-                               "parallel.ep",           "parallel.etp",
-                               "parallel.dp",           "parallel.dp_replicate",
-                               "parallel.hpz",          "training.sequence",
-                               "training.global_batch", "training.micro_batch",
-                               "training.precision",    "training.recompute"};
+constexpr std::array kept_keys{
+    "parallel.tp",        "parallel.pp",       "parallel.vpp",          "parallel.cp",
+    "parallel.ep",        "parallel.etp",      "parallel.dp",           "parallel.dp_replicate",
+    "parallel.hpz",       "training.sequence", "training.global_batch", "training.micro_batch",
+    "training.precision", "training.recompute"};
 
 bool may_set(const std::string& key) {
   const std::string section = key.substr(0, key.find('.'));

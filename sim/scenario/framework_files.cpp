@@ -206,8 +206,8 @@ std::optional<Framework> framework_of(const Node& root, const SearchPath& search
   const Node* named = root.find("framework");
   if (named != nullptr && named->kind == Node::Kind::mapping) {
     const Node* extends = named->find("extends");
-    const bool alone = named->entries.size() == 1 && extends != nullptr &&
-                       extends->kind == Node::Kind::scalar;
+    const bool alone =
+        named->entries.size() == 1 && extends != nullptr && extends->kind == Node::Kind::scalar;
     auto framework =
         alone ? kept_framework(extends->text, extends->place, "framework", search, reading)
               : read_written_framework(*named, search, reading);

@@ -164,8 +164,9 @@ void report_circles(const std::vector<FrameworkRule>& rules, const std::string& 
     for (std::size_t i = 1; i <= circle.size(); ++i)
       text += (i > 1 ? ", which asks for " : " asks for ") + circle[i % circle.size()];
     reading.report(rule.value.place, path,
-                   "goes in a circle: " + text + ", allowed: conditions of keys that are known "
-                                                 "before");
+                   "goes in a circle: " + text +
+                       ", allowed: conditions of keys that are known "
+                       "before");
   }
 }
 

@@ -21,8 +21,7 @@ inline void append_errors(Reading& reading, const InputError& error) {
 void read_config(const Node& root, const std::string& path, const std::string& config,
                  ModelSpec& model, const SearchPath& search, Reading& reading);
 /// Reads every key by itself, and the files that keys name.
-void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft,
-                Reading& reading);
+void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft, Reading& reading);
 /// Settles what was read, and checks keys against each other.
 void check_draft(const Node& root, ScenarioDraft& draft, Reading& reading);
 

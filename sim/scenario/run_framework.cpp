@@ -71,7 +71,8 @@ KeyTexts texts_for(const std::vector<FrameworkRule>& rules, ScenarioDraft draft)
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     const std::size_t equals = std::min(line.find('='), line.size() - 1);
-    if (wanted(line.substr(0, equals))) texts.emplace(line.substr(0, equals), line.substr(equals + 1));
+    if (wanted(line.substr(0, equals)))
+      texts.emplace(line.substr(0, equals), line.substr(equals + 1));
   }
   texts["nodes"] = count_text(scenario.cluster.devices / scenario.cluster.node_devices);
   texts["micro_batches"] = count_text(scenario.micro_batches());
@@ -88,7 +89,8 @@ std::string short_place(const Place& place) {
 bool are_related(const std::string& key, const std::string& path) {
   const std::string &longer = key.size() > path.size() ? key : path,
                     &other = key.size() > path.size() ? path : key;
-  return longer.starts_with(other) && (longer.size() == other.size() || longer[other.size()] == '.');
+  return longer.starts_with(other) &&
+         (longer.size() == other.size() || longer[other.size()] == '.');
 }
 
 const FrameworkRule* rule_of(const ChosenRules& rules, const std::string& path) {
@@ -120,7 +122,8 @@ class FrameworkRun {
         return framed;
       }
       if (drop(framed.reading.diagnostics, chosen)) continue;
-      if (names_rule(framed.reading.diagnostics, chosen)) return with_places(std::move(framed), chosen);
+      if (names_rule(framed.reading.diagnostics, chosen))
+        return with_places(std::move(framed), chosen);
       FramedDraft alone = attempt({});
       if (!alone.reading.diagnostics.empty()) return alone;
       if (auto refused = find_culprits(chosen)) return std::move(*refused);
@@ -189,23 +192,25 @@ class FrameworkRun {
   }
 
   std::string named_at() const {
-    return framework_.place.file + ":" + std::to_string(framework_.place.line) + ":" +
-           std::to_string(framework_.place.column);
+    const Place& at = framework_.place;
+    if (at.line == 0) return at.file;
+    return at.file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
   }
 
   /// Errors of a framework's keys stand where its rules do, and say who named it.
   FramedDraft with_places(FramedDraft framed, const ChosenRules& chosen) const {
     for (Diagnostic& d : framed.reading.diagnostics)
       if (rule_of(chosen, d.path) != nullptr)
-        d.message += " (a rule of framework " + framework_.label() + ", named at " + named_at() + ")";
+        d.message +=
+            " (a rule of framework " + framework_.label() + ", named at " + named_at() + ")";
     return framed;
   }
 
   /// Keys of the scenario fail beside rules that do not: those are found that they do not go with,
   /// one by one. Gives the errors where one of them may not give way.
   std::optional<FramedDraft> find_culprits(ChosenRules chosen) {
-    std::ranges::stable_partition(
-        chosen, [&](const FrameworkRule* rule) { return !is_lenient(*rule); });
+    std::ranges::stable_partition(chosen,
+                                  [&](const FrameworkRule* rule) { return !is_lenient(*rule); });
     ChosenRules kept;
     for (const FrameworkRule* rule : chosen) {
       kept.push_back(rule);
@@ -234,8 +239,8 @@ class FrameworkRun {
     run->recipe = recipe_;
     run->assumed = framework_.assumed;
     const auto key = [](const FrameworkRule& rule, const std::string& why) {
-      return AppliedFramework::Key{rule.key,    rule.text, rule.source, short_place(rule.value.place),
-                                   rule.recipe, why};
+      return AppliedFramework::Key{
+          rule.key, rule.text, rule.source, short_place(rule.value.place), rule.recipe, why};
     };
     for (const FrameworkRule* rule : chosen) run->keys.push_back(key(*rule, {}));
     for (const auto& [path, left] : left_out_) run->left_out.push_back(key(*left.rule, left.why));
@@ -284,8 +289,9 @@ FramedDraft read_framed(const Node& root, const SearchPath& search, const Readin
   const auto framework = framework_of(root, search, reading);
   std::optional<Node> stripped = without_framework(root);
   if (framework && root.find("workload") != nullptr)
-    reading.report(framework->place, "framework",
-                   "stands beside a workload of given times, which launches nothing, allowed: none");
+    reading.report(
+        framework->place, "framework",
+        "stands beside a workload of given times, which launches nothing, allowed: none");
   if (framework && reading.diagnostics.size() == start.diagnostics.size())
     return FrameworkRun{*framework, stripped ? *stripped : root, search, start}.result();
   FramedDraft framed{stripped ? std::move(*stripped) : root, {}, std::move(reading), {}};

@@ -21,9 +21,9 @@ std::optional<Node> without_framework(const Node& root);
 /// Writes a framework that is named by a word as a mapping, whose keys settings may give.
 void open_framework(Node& root);
 
-/// Reads and checks a document. Keys that it does not say come from its framework: what a rule gives
-/// and nothing needs is passed over; what does not go with the rest is left out where the framework
-/// is assumed, or the rule is of a recipe, and reported elsewhere.
+/// Reads and checks a document. Keys that it does not say come from its framework: what a rule
+/// gives and nothing needs is passed over; what does not go with the rest is left out where the
+/// framework is assumed, or the rule is of a recipe, and reported elsewhere.
 FramedDraft read_framed(const Node& root, const SearchPath& search, const Reading& start);
 
 }  // namespace stepcast

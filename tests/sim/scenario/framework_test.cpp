@@ -27,10 +27,11 @@ class FrameworkFiles {
   /// Writes a file of rules, which begin at line 6.
   std::string add(const std::string& name, const std::string& rules,
                   const std::string& versions = "{from: \"1\"}") {
-    return files.write("frameworks/" + name + ".yaml", "# question: a framework for tests?\n"
-                                                       "stepcast: 1\nframework:\n  name: Trainer\n"
-                                                       "  versions: " +
-                                                           versions + "\n" + rules);
+    return files.write("frameworks/" + name + ".yaml",
+                       "# question: a framework for tests?\n"
+                       "stepcast: 1\nframework:\n  name: Trainer\n"
+                       "  versions: " +
+                           versions + "\n" + rules);
   }
   Scenario run(std::vector<std::string> overrides) const {
     return read_scenario(files.path("small.yaml"), overrides, search());
@@ -92,8 +93,8 @@ TEST(Framework, SetsWhatTheScenarioDoesNotSay) {
 TEST(Framework, AKeyOfTheScenarioEqualsTheSameKeyOfARule) {
   FrameworkFiles presets;
   presets.add("trainer-1", two_rules);
-  const std::vector<std::string> keys{"runtime.dispatch=task_queue",
-                                      "training.cross_entropy=fused", "moe.permutation=indexed"};
+  const std::vector<std::string> keys{"runtime.dispatch=task_queue", "training.cross_entropy=fused",
+                                      "moe.permutation=indexed"};
   const Scenario by_rules = presets.run({"framework=trainer-1"});
   EXPECT_EQ(by_rules.sha256, presets.run(keys).sha256);
   EXPECT_NE(by_rules.sha256, presets.run({}).sha256);
@@ -208,7 +209,7 @@ TEST(Framework, AMappingExtendsOneWithRulesOfItsOwn) {
 constexpr const char* recipes =
     "  rules:\n    - {set: {runtime.dispatch: task_queue}, source: code}\n"
     "  recipes:\n"
-    "    default: {set: {communication.gradient.overlap: true}, source: scripts}\n"
+    "    default: {set: {training.cross_entropy: fused}, source: scripts}\n"
     "    tiny: {models: [models/tiny.yaml], set: {runtime.dispatch: eager}, source: its script}\n";
 
 TEST(Framework, RecipesAreFlagsForTheirModels) {
@@ -228,12 +229,12 @@ TEST(Framework, RecipesAreFlagsForTheirModels) {
                  asked = of("tiny.yaml", "{extends: trainer-1, recipe: default}");
   EXPECT_EQ(tiny.framework->recipe, "tiny");
   EXPECT_EQ(tiny.workload.runtime.dispatch, RuntimeSpec::Dispatch::eager);
-  EXPECT_FALSE(tiny.workload.communication.gradient_overlap);
+  EXPECT_EQ(tiny.workload.training.cross_entropy, TrainingSpec::CrossEntropy::unfused);
   EXPECT_EQ(other.framework->recipe, "default");
-  EXPECT_TRUE(other.workload.communication.gradient_overlap);
+  EXPECT_EQ(other.workload.training.cross_entropy, TrainingSpec::CrossEntropy::fused);
   EXPECT_EQ(none.framework->recipe, "");
   EXPECT_EQ(none.workload.runtime.dispatch, RuntimeSpec::Dispatch::task_queue);
-  EXPECT_TRUE(asked.workload.communication.gradient_overlap);
+  EXPECT_EQ(asked.workload.training.cross_entropy, TrainingSpec::CrossEntropy::fused);
   EXPECT_TRUE(contains(presets.errors({"framework={extends: trainer-1, recipe: defalt}"}),
                        "framework.recipe: is 'defalt'; did you mean default?"));
 }
@@ -266,8 +267,9 @@ TEST(Framework, AnAssumedFrameworkRefusesNothing) {
 TEST(Framework, WrongFrameworksAreToldAtTheirPlaces) {
   FrameworkFiles presets;
   presets.add("trainer-1", two_rules);
-  EXPECT_TRUE(contains(presets.errors({"framework=trainr-1"}),
-                       "framework: names 'trainr-1', which does not exist; did you mean trainer-1?"))
+  EXPECT_TRUE(
+      contains(presets.errors({"framework=trainr-1"}),
+               "framework: names 'trainr-1', which does not exist; did you mean trainer-1?"))
       << presets.errors({"framework=trainr-1"});
   const auto wrong = [](const std::string& rules) {
     FrameworkFiles files;
@@ -276,10 +278,9 @@ TEST(Framework, WrongFrameworksAreToldAtTheirPlaces) {
     EXPECT_EQ(text, files.errors({"framework=wrong"}));
     return text;
   };
-  const std::string unknown =
-      wrong("  rules:\n    - {set: {moe.dispatchr: flat}, source: a}\n");
+  const std::string unknown = wrong("  rules:\n    - {set: {moe.dispatchr: flat}, source: a}\n");
   EXPECT_TRUE(contains(unknown,
-                       "frameworks/wrong.yaml:7:13: framework.rules.0.set.moe.dispatchr: is not a "
+                       "frameworks/wrong.yaml:7:14: framework.rules.0.set.moe.dispatchr: is not a "
                        "known key; did you mean dispatch"))
       << unknown;
   const std::string value = wrong("  rules:\n    - {set: {parallel.zero: 7}, source: a}\n");
@@ -290,14 +291,14 @@ TEST(Framework, WrongFrameworksAreToldAtTheirPlaces) {
   const std::string asked =
       wrong("  rules:\n    - {when: {parallel.tq: 2}, set: {parallel.zero: 1}, source: a}\n");
   EXPECT_TRUE(contains(asked, "framework.rules.0.when.parallel.tq: is not a known key")) << asked;
-  const std::string contradiction =
-      wrong("  rules:\n    - {set: {parallel.zero: 1}, source: a}\n"
-            "    - {set: {parallel.zero: 2}, source: b}\n");
+  const std::string contradiction = wrong(
+      "  rules:\n    - {set: {parallel.zero: 1}, source: a}\n"
+      "    - {set: {parallel.zero: 2}, source: b}\n");
   EXPECT_TRUE(contains(contradiction, "wrong.yaml:8:")) << contradiction;
   EXPECT_TRUE(contains(contradiction, "both may hold")) << contradiction;
-  const std::string circle =
-      wrong("  rules:\n    - {when: {parallel.zero: 1}, set: {runtime.dispatch: eager}, source: a}\n"
-            "    - {when: {runtime.dispatch: eager}, set: {parallel.zero: 1}, source: b}\n");
+  const std::string circle = wrong(
+      "  rules:\n    - {when: {parallel.zero: 1}, set: {runtime.dispatch: eager}, source: a}\n"
+      "    - {when: {runtime.dispatch: eager}, set: {parallel.zero: 1}, source: b}\n");
   EXPECT_TRUE(contains(circle, "goes in a circle")) << circle;
   const std::string unsourced = wrong("  rules:\n    - {set: {parallel.zero: 1}}\n");
   EXPECT_TRUE(contains(unsourced, "framework.rules.0.source: is missing")) << unsourced;

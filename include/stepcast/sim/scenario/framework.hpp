@@ -62,8 +62,7 @@ Framework read_framework(const std::string& path, const SearchPath& search);
 void check_framework_file(const std::string& path, const SearchPath& search);
 /// The framework that the value of `framework:` names, or the one of the cluster's device; none:
 /// there is none. What is wrong goes to `reading`.
-std::optional<Framework> framework_of(const Node& root, const SearchPath& search,
-                                      Reading& reading);
+std::optional<Framework> framework_of(const Node& root, const SearchPath& search, Reading& reading);
 /// Names of files in the folders `frameworks`, in order.
 std::vector<std::string> framework_names(const SearchPath& search);
 /// The name of the file for a version of a framework (`MindSpeed`, `2.3`); nothing: none is.
