@@ -21,6 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view yaml_file = "a YAML file";
 constexpr std::uintmax_t largest_file = 16U << 20U;
+/// The key whose mapping keeps its `extends`: rules are replaced key by key, which is no merge.
+constexpr std::string_view kept_extends = "framework";
 
 [[noreturn]] void refuse(Place place, std::string path, std::string message) {
   throw InputError({{std::move(place), std::move(path), std::move(message)}});
@@ -89,11 +91,13 @@ std::string preset_path(const std::string& path) {
 
 /// The words of `kind:` differ: the mapping means another thing, so that the keys of the old kind
 /// must go. A number with its origin replaces too: an old note must not stand beside a new value.
+/// So does a mapping that still says what it extends, which begins anew.
 bool replaces(const Node& base, const Node& over) {
   if (base.kind != Node::Kind::mapping || over.kind != Node::Kind::mapping) return true;
   const Node* before = base.find("kind");
   const Node* after = over.find("kind");
   if (before != nullptr && after != nullptr && before->text != after->text) return true;
+  if (over.find("extends") != nullptr) return true;
   return over.find("value") != nullptr && over.find("source") != nullptr;
 }
 
@@ -154,6 +158,7 @@ class Loader {
  private:
   /// `path` is the key path of `node`, `directory` that of the file it stands in.
   void resolve(Node& node, const std::string& path, const fs::path& directory) {
+    if (path == kept_extends) return;
     for (std::size_t i = 0; i < node.items.size(); ++i) {
       resolve(node.items[i], path_below(path, std::to_string(i)), directory);
     }

@@ -77,6 +77,7 @@ class SchemaWriter : public Visitor {
          {"default", "none"}});
   }
   void paths(std::string_view key, std::string_view doc, const PathMap& map) override {
+    if (map.open) return add(key, doc, {{"type", "object"}});
     const std::string of{map.of};
     if (!shared_.contains(of)) shared_[of] = mapping(map.described);
     const std::string name = of + (map.lists ? "_lists" : "_values");

@@ -215,6 +215,7 @@ Json field_schema(const Field& field) {
     json = name.empty() ? with_source(json) : reference(stated_prefix + name);
   }
   json = with_several(std::move(json), field.several);
+  if (field.or_mapping) json = any_of({json, Json{{"type", "object"}}});
   json["$comment"] = allowed_values(field);
   const Json standard = std::visit(Default{}, field.target);
   if (!field.required && !standard.is_null()) json["default"] = standard;

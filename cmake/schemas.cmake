@@ -1,5 +1,5 @@
 # cmake -DPROGRAM=STEPCAST -DFOLDER=SCHEMAS -P schemas.cmake: the JSON Schema of each kind of file, as the program prints it.
-foreach(kind scenario check cluster model sweep plan orders ratios gallery labels differs measurements residuals)
+foreach(kind scenario check cluster model framework sweep plan orders ratios gallery labels differs measurements residuals)
   execute_process(COMMAND ${PROGRAM} schema ${kind} OUTPUT_FILE ${FOLDER}.part RESULT_VARIABLE failed)
   if(failed)
     message(FATAL_ERROR "stepcast schema ${kind} ended with ${failed}")

@@ -20,6 +20,12 @@ constexpr Range ratio_range = between(1e-3, 1e3);
 
 void describe(Visitor& visitor, DeviceSpec& spec) {
   visitor.field({"name", Identifier{&spec.name}, "name of the device", any_number(), true});
+  visitor.field(
+      {"vendor", Identifier{&spec.vendor}, "who makes it; rules of frameworks ask for it"});
+  visitor.field({"generation", Identifier{&spec.generation},
+                 "which of its vendor's; rules of frameworks ask for it"});
+  visitor.field({"framework", Identifier{&spec.framework},
+                 "what most train with on it: the framework of scenarios that name none"});
   visitor.field({"matmul_peak", &spec.matmul_peak,
                  "dense BF16/FP16 peak of the cube cores, per device", rate_range, true});
   visitor.field({"matmul_peak_fp8", &spec.matmul_peak_fp8,

@@ -28,7 +28,7 @@ _stepcast_options() {
     import) echo "--from --devices --cluster --deepspeed --ignore-unknown --flags --set --model --output --presets --help" ;;
     export) echo "--to --from --devices --cluster --deepspeed --ignore-unknown --set --model --output --presets --help" ;;
     edit) echo "--set --output --presets --help" ;;
-    run) echo "--from --devices --cluster --deepspeed --ignore-unknown --set --engine --model --json --timing --trace --trace-ranks --report --step-trace --kernel-details --kernel-rank --operators --operators-csv --pipeline --graph --graph-ranks --seeds --load-steps --fail-on-oom --presets --help" ;;
+    run) echo "--from --devices --cluster --deepspeed --ignore-unknown --set --engine --model --json --timing --trace --trace-ranks --report --step-trace --kernel-details --kernel-rank --operators --operators-csv --pipeline --keys --graph --graph-ranks --seeds --load-steps --fail-on-oom --presets --help" ;;
     explain) echo "--report --set --cluster --model --json --svg --devices --seeds --strong --top --workers --presets --help" ;;
     judge) echo "--devices --tolerance --set --cluster --model --json --presets --help" ;;
     validate) echo "--set --cluster --model --presets --help" ;;
@@ -107,7 +107,7 @@ _stepcast() {
     schedule)
       if [[ $word == *[/.]* ]]; then _stepcast_files .yaml .yml; return; fi
       _stepcast_words "gpipe 1f1b interleaved_1f1b terapipe seqpipe seqvpp seqsmartvpp zb_h1 zb_h2 zb_v v_half v_min dualpipe dualpipe_v" ;;
-    schema) _stepcast_words "scenario check cluster model sweep plan orders ratios gallery labels measurements residuals" ;;
+    schema) _stepcast_words "scenario check cluster model framework sweep plan orders ratios gallery labels measurements residuals" ;;
     completion) _stepcast_words "bash zsh fish" ;;
   esac
 }

@@ -46,6 +46,7 @@ struct RunOptions : PresetOptions {
   std::string kernel_rank;                                ///< empty: 0
   std::string trace_ranks = "64";  ///< rank classes at most that the trace shows
   bool pipeline = false, operators = false;
+  bool keys = false;               ///< what the framework says
   std::string operators_csv;       ///< file, `-` for stdout instead of the table
   std::string graph, graph_ranks;  ///< file; `0,8`, empty: as the form has it
   std::string seeds;               ///< how many; empty: that of the scenario alone

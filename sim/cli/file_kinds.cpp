@@ -5,6 +5,7 @@
 #include "stepcast/sim/engine/platform_file.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/plan/plan.hpp"
+#include "stepcast/sim/scenario/framework.hpp"
 #include "stepcast/sim/study/accuracy.hpp"
 #include "stepcast/sim/study/components.hpp"
 #include "stepcast/sim/study/differences.hpp"
@@ -30,6 +31,8 @@ Describe description_of(FileKind kind) {
       return describe_cluster_file;
     case FileKind::model:
       return describe_model_file;
+    case FileKind::framework:
+      return describe_framework_file;
     case FileKind::sweep:
       return describe_sweep_file;
     case FileKind::plan:
@@ -106,6 +109,9 @@ std::string check_file(FileKind kind, const std::string& path,
       return check_cluster_file(path, search);
     case FileKind::model:
       read_model(path, search);
+      break;
+    case FileKind::framework:
+      check_framework_file(path, search);
       break;
     case FileKind::sweep:
       read_sweep(path, search);

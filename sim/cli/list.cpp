@@ -18,9 +18,10 @@ struct ListedKind {
   const char* name;
   const char* folder;
 };
-constexpr std::array listed_kinds{ListedKind{"clusters", "clusters"},
-                                  ListedKind{"models", "models"}, ListedKind{"scenarios", ""},
-                                  ListedKind{"what-if", "what-if"}, ListedKind{"plans", "plans"}};
+constexpr std::array listed_kinds{
+    ListedKind{"clusters", "clusters"},     ListedKind{"models", "models"},
+    ListedKind{"frameworks", "frameworks"}, ListedKind{"scenarios", ""},
+    ListedKind{"what-if", "what-if"},       ListedKind{"plans", "plans"}};
 
 /// The files of a kind by the name that a scenario writes; of two with one name the first folder's.
 std::map<std::string, fs::path> files_of(const ListedKind& kind, const SearchPath& search) {

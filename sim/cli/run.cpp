@@ -9,6 +9,7 @@
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/page/report_page.hpp"
+#include "stepcast/sim/report/framework_text.hpp"
 #include "stepcast/sim/report/kernel_trace.hpp"
 #include "stepcast/sim/report/lines.hpp"
 #include "stepcast/sim/report/report.hpp"
@@ -35,8 +36,8 @@ void check_texts(const RunOptions& options) {
   if (options.operators_csv != "-") return;
   if (options.json == "-")
     bad_option("--operators-csv", "and --json are both -, allowed: one of them");
-  if (options.operators || options.pipeline)
-    bad_option("--operators-csv", "is -, allowed: without --operators and --pipeline");
+  if (options.operators || options.pipeline || options.keys)
+    bad_option("--operators-csv", "is -, allowed: without --operators, --pipeline and --keys");
 }
 
 constexpr std::size_t table_width = 100;
@@ -202,6 +203,7 @@ Outcome run(const RunOptions& options) {
 
   begin_phase("writing the report");
   const bool csv = options.operators_csv == "-";
+  if (options.keys) drawing = framework_keys_text(scenario) + drawing;
   Outcome outcome = shown(
       csv ? drawing
           : folded(report_table(scenario, result, timing, colours()), lines_width()) + drawing,

@@ -46,6 +46,7 @@ void add_run(CommandLine& line) {
   sub->add_option("--operators-csv", options->operators_csv,
                   "write every operator as CSV, - for stdout instead of the table")
       ->type_name("FILE");
+  sub->add_flag("--keys", options->keys, "show the keys that the framework says, and its rules");
   sub->add_flag("--pipeline", options->pipeline, "draw the executed schedule");
   sub->add_option("--seeds", options->seeds,
                   "run so many seeds and report their quantiles; trace and report show the median")
@@ -70,9 +71,10 @@ void add_files(CommandLine& line) {
   auto kind = std::make_shared<std::string>("scenario");
   line.command("schema", "print the JSON Schema of one kind of file, for editors",
                "stepcast schema plan > plan.schema.json", [kind] { return schema(*kind); })
-      ->add_option(
-          "kind", *kind,
-          "scenario (the default), check, cluster, model, sweep, plan, orders, ratios or gallery")
+      ->add_option("kind", *kind,
+                   "scenario (the default), check, cluster, model, framework, sweep, plan, orders, "
+                   "ratios or "
+                   "gallery")
       ->type_name("KIND");
 }
 

@@ -11,6 +11,7 @@
 #include "stepcast/sim/graph/task_graph.hpp"
 #include "stepcast/sim/network/network_map.hpp"
 #include "stepcast/sim/network/solitary.hpp"
+#include "stepcast/sim/scenario/applied_framework.hpp"
 
 // What can be checked only once the layers are assigned and the programs are lowered.
 namespace stepcast {
@@ -117,10 +118,12 @@ std::string algorithm_key(std::size_t kind) {
 /// Whoever names the algorithm of a collective expects the step to make it.
 void check_idle_algorithms(const Scenario& scenario, const std::vector<StageProgram>& programs,
                            Checks& checks) {
-  for (const std::size_t kind : idle_kinds(scenario, programs))
+  for (const std::size_t kind : idle_kinds(scenario, programs)) {
+    if (scenario.framework && scenario.framework->sets(algorithm_key(kind))) continue;
     checks.require(false, algorithm_key(kind),
                    "is " + scenario.workload.communication.algorithms.algorithm[kind] +
                        " but no rank makes this collective, allowed: auto");
+  }
 }
 
 bool names_algorithms(const CollectiveChoice& choice) {

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "framework_json.hpp"
 #include "interval_json.hpp"
 #include "stepcast/base/build.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
@@ -91,6 +92,7 @@ Json scenario_json(const Scenario& s) {
             {"schedule", s.schedule.name()},
             {"micro_batches", s.micro_batches()}};
   if (!p.slice_tokens.empty()) json["slice_tokens"] = p.slice_tokens;
+  if (s.framework) json["framework"] = framework_json(*s.framework);
   Json inputs = Json::object(), sources = Json::object();
   for (const Input& input : inputs_of(s)) {
     inputs[input.path] = input.value;

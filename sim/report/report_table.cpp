@@ -11,6 +11,7 @@
 #include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/forecast/step_cost.hpp"
 #include "stepcast/sim/forecast/step_statistics.hpp"
+#include "stepcast/sim/report/framework_text.hpp"
 #include "stepcast/sim/report/report.hpp"
 
 namespace stepcast {
@@ -52,7 +53,7 @@ std::string head(const Scenario& s) {
                          s.workload.training.sequence);
   }
   const bool one_line = plan.size() + 3 + order.size() <= most_columns;
-  return text + plan + (one_line ? "   " : "\n  ") + order + "\n\n";
+  return text + plan + (one_line ? "   " : "\n  ") + order + "\n" + framework_line(s) + "\n";
 }
 
 /// Of the host that keeps most there, where something is offloaded and the size is known.

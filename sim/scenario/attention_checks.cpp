@@ -14,8 +14,8 @@ void check_attention_head(const WorkloadSpec& workload, Checks& checks) {
   if (!workload.training.attention_head) return;
   const char* const key = "training.attention_head";
   const auto* latent = std::get_if<LatentAttention>(&workload.model.attention);
-  if (!checks.require(latent != nullptr, key,
-                      "is set but the model has no latent attention, allowed: none"))
+  if (!checks.require_use(latent != nullptr, key,
+                          "is set but the model has no latent attention, allowed: none"))
     return;
   checks.require(workload.training.attention != TrainingSpec::Attention::unfused, key,
                  "needs one fused kernel, allowed: none");
@@ -60,11 +60,11 @@ bool has_only_layer_norms(const ModelSpec& model) {
 
 /// Layer norms are one kernel whatever surrounds them.
 void check_norm_casts(const WorkloadSpec& workload, Checks& checks) {
-  checks.require(workload.runtime.kernels.norm != KernelSpec::Norm::fp32 ||
-                     workload.model.norm != ModelSpec::Norm::layer,
-                 "runtime.kernels.norm",
-                 "is fp32 but model.norm is layer, which is always one kernel, allowed: fused, "
-                 "persistent");
+  checks.require_use(workload.runtime.kernels.norm != KernelSpec::Norm::fp32 ||
+                         workload.model.norm != ModelSpec::Norm::layer,
+                     "runtime.kernels.norm",
+                     "is fp32 but model.norm is layer, which is always one kernel, allowed: fused, "
+                     "persistent");
 }
 
 /// Apex's kernel is a layer norm, of devices that have numbers for it.
@@ -74,11 +74,16 @@ void check_persistent_norm(const Scenario& scenario, Checks& checks) {
     return checks.require(holds, "runtime.kernels.norm",
                           std::string("is persistent but ") + why + ", allowed: fused, unfused");
   };
+  const auto needs = [&](bool holds, const char* why) {
+    return checks.require_use(
+        holds, "runtime.kernels.norm",
+        std::string("is persistent but ") + why + ", allowed: fused, unfused");
+  };
   if (checks.good({"model"}) &&
-      !require(scenario.workload.model.norm == ModelSpec::Norm::layer, "model.norm is not layer"))
+      !needs(scenario.workload.model.norm == ModelSpec::Norm::layer, "model.norm is not layer"))
     return;
-  if (checks.good({"model"}) && !require(has_only_layer_norms(scenario.workload.model),
-                                         "attention has norms of its own, which are RMS norms"))
+  if (checks.good({"model"}) && !needs(has_only_layer_norms(scenario.workload.model),
+                                       "attention has norms of its own, which are RMS norms"))
     return;
   const auto has = [](const DeviceSpec& device) {
     const MemoryEfficiency& memory = device.efficiency.memory;
@@ -99,10 +104,10 @@ void check_unfused_norm(const Scenario& scenario, Checks& checks) {
       !checks.good({"model"}))
     return;
   const ModelSpec& model = scenario.workload.model;
-  checks.require(model.norm != ModelSpec::Norm::layer || !has_only_layer_norms(model),
-                 "runtime.kernels.norm",
-                 "is unfused but all norms are layer norms, which frameworks launch as one kernel, "
-                 "allowed: fused, persistent");
+  checks.require_use(
+      model.norm != ModelSpec::Norm::layer || !has_only_layer_norms(model), "runtime.kernels.norm",
+      "is unfused but all norms are layer norms, which frameworks launch as one kernel, "
+      "allowed: fused, persistent");
 }
 
 /// Megatron-LM's kernel takes square matrices of scores.
@@ -110,8 +115,8 @@ void check_softmax(const Scenario& scenario, Checks& checks) {
   const WorkloadSpec& workload = scenario.workload;
   if (workload.runtime.kernels.softmax != KernelSpec::Softmax::causal) return;
   const auto require = [&](bool holds, const char* why) {
-    checks.require(holds, "runtime.kernels.softmax",
-                   std::string("is causal but ") + why + ", allowed: whole");
+    checks.require_use(holds, "runtime.kernels.softmax",
+                       std::string("is causal but ") + why + ", allowed: whole");
   };
   require(!scenario.synthetic, "the workload has no operators");
   require(scenario.synthetic.has_value() ||
@@ -175,10 +180,10 @@ void check_without_softmax(const WorkloadSpec& workload, Checks& checks) {
   const TrainingSpec& training = workload.training;
   const std::string why =
       " but no layer has softmax attention (model.linear_attention.full_every 0)";
-  checks.require(training.attention == TrainingSpec::Attention::fused, "training.attention",
-                 "is not fused" + why + ", allowed: fused");
-  checks.require(!training.attention_head, "training.attention_head",
-                 "is set" + why + ", allowed: none");
+  checks.require_use(training.attention == TrainingSpec::Attention::fused, "training.attention",
+                     "is not fused" + why + ", allowed: fused");
+  checks.require_use(!training.attention_head, "training.attention_head",
+                     "is set" + why + ", allowed: none");
   const bool selective = training.recompute == TrainingSpec::Recompute::selective;
   checks.require(!training.recomputes(TrainingSpec::Module::core_attn), "training.recompute",
                  (selective ? "is selective" : "names core_attn") + why +

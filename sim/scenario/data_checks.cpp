@@ -26,18 +26,18 @@ std::string text(double n) { return std::to_string(static_cast<std::int64_t>(n))
 
 void check_without_documents(const DataSpec& data, Checks& checks) {
   const std::string why = " but there are no schedule.data.documents, allowed: ";
-  checks.require(data.packing == "none", "schedule.data.packing",
-                 "is " + data.packing + why + "none");
-  checks.require(data.mask == DataSpec::Mask::causal, "schedule.data.mask",
-                 "is document" + why + "causal");
-  checks.require(data.context_split == DataSpec::ContextSplit::zigzag,
-                 "schedule.data.context_split", "is per_document" + why + "zigzag");
+  checks.require_use(data.packing == "none", "schedule.data.packing",
+                     "is " + data.packing + why + "none");
+  checks.require_use(data.mask == DataSpec::Mask::causal, "schedule.data.mask",
+                     "is document" + why + "causal");
+  checks.require_use(data.context_split == DataSpec::ContextSplit::zigzag,
+                     "schedule.data.context_split", "is per_document" + why + "zigzag");
 }
 
 /// How context ranks share a sequence moves attention of documents alone: under the causal mask the
 /// work of a rank is the same for both.
 void check_split(const DataSpec& data, Checks& checks) {
-  checks.require(
+  checks.require_use(
       data.context_split == DataSpec::ContextSplit::zigzag || data.mask == DataSpec::Mask::document,
       "schedule.data.context_split",
       "is per_document but under the causal mask every context rank has the same work, "
@@ -51,7 +51,7 @@ void check_levelling(const Scenario& scenario, Checks& checks) {
   const bool slots = data.packing == "slot_balanced";
   if (!slots && data.packing != "attention_aware") return;
   const auto require = [&](bool good, const std::string& why) {
-    return checks.require(good, "schedule.data.packing", "is " + data.packing + why);
+    return checks.require_use(good, "schedule.data.packing", "is " + data.packing + why);
   };
   if (!require(data.mask == DataSpec::Mask::document,
                " but the causal mask makes all sequences the same work, allowed: none, sequential, "

@@ -107,8 +107,8 @@ void check_version(const WorkloadSpec& workload, Checks& checks) {
 void check_padding(const MoeSpec& moe, Checks& checks) {
   using Dispatch = MoeSpec::Dispatch;
   if (!moe.capacity_pad) return;
-  checks.require(moe.capacity_factor.has_value(), "moe.capacity_pad",
-                 "is true without a moe.capacity_factor to pad to, allowed: false");
+  checks.require_use(moe.capacity_factor.has_value(), "moe.capacity_pad",
+                     "is true without a moe.capacity_factor to pad to, allowed: false");
   checks.require(moe.dispatch == Dispatch::flat || moe.dispatch == Dispatch::two_hop,
                  "moe.capacity_pad",
                  "is true, which is known for dispatch flat and two_hop, allowed: false");
@@ -132,8 +132,9 @@ void check_whole_rows(const WorkloadSpec& workload, Checks& checks) {
     return fail("which no version of moe.dispatcher does");
   if (checks.good({"parallel.ep", "parallel.etp", "parallel.tp"}) &&
       whole_rows_misfit(moe, workload.plan))
-    fail(
-        "but no tensor ranks share the experts of an exchange (parallel.etp = tp above 1, ep > 1)");
+    checks.require_use(false, "moe.group_wise_a2a",
+                       "is false, but no tensor ranks share the experts of an exchange "
+                       "(parallel.etp = tp above 1, ep > 1), allowed: true");
 }
 
 }  // namespace
@@ -143,19 +144,20 @@ void check_dispatcher(const WorkloadSpec& workload, Checks& checks) {
   const RouterSpec& router = moe.router;
   check_version(workload, checks);
   check_padding(moe, checks);
-  checks.require(moe.inner == MoeSpec::Inner::automatic || moe.cuts_groups() ||
-                     !checks.good({"moe.dispatch", "moe.inner"}),
-                 "moe.inner",
-                 "is set but moe.dispatch cuts expert groups into no parts, allowed: auto, or "
-                 "dispatch two_hop, two_hop_dedup, hierarchical_allgather");
+  checks.require_use(moe.inner == MoeSpec::Inner::automatic || moe.cuts_groups() ||
+                         !checks.good({"moe.dispatch", "moe.inner"}),
+                     "moe.inner",
+                     "is set but moe.dispatch cuts expert groups into no parts, allowed: auto, or "
+                     "dispatch two_hop, two_hop_dedup, hierarchical_allgather");
   check_whole_rows(workload, checks);
   const bool statements = workload.runtime.kernels.router == KernelSpec::Router::statements;
   const std::string needs =
       ", which only runtime.kernels.router: statements tells apart, allowed: ";
-  checks.require(statements || router.score == RouterSpec::Score::softmax, "moe.router.score",
-                 "is sigmoid" + needs + "softmax");
-  checks.require(statements || !router.z_loss, "moe.router.z_loss", "is true" + needs + "false");
-  checks.require(
+  checks.require_use(statements || router.score == RouterSpec::Score::softmax, "moe.router.score",
+                     "is sigmoid" + needs + "softmax");
+  checks.require_use(statements || !router.z_loss, "moe.router.z_loss",
+                     "is true" + needs + "false");
+  checks.require_use(
       moe.dispatcher != Dispatcher::standard || router.precision == RouterSpec::Precision::bf16,
       "moe.router.precision",
       "is fp32, which only a version of moe.dispatcher tells apart, allowed: bf16");
@@ -164,8 +166,8 @@ void check_dispatcher(const WorkloadSpec& workload, Checks& checks) {
                  "is random, without a router that moe.router or runtime.kernels.router could "
                  "describe, allowed: uniform, zipf, file");
   const std::int64_t local = workload.model.moe->experts / workload.plan.ep;
-  checks.require(moe.products != MoeSpec::Products::multi_stream || local > 1, "moe.experts",
-                 "is multi_stream but a rank has one expert, allowed: grouped");
+  checks.require_use(moe.products != MoeSpec::Products::multi_stream || local > 1, "moe.experts",
+                     "is multi_stream but a rank has one expert, allowed: grouped");
   checks.require(
       moe.products != MoeSpec::Products::multi_stream || moe.overlap != MoeSpec::Overlap::tiles,
       "moe.experts", "is multi_stream but tiles(n) is one kernel, allowed: grouped");

@@ -17,6 +17,8 @@ constexpr FileKindInfo kinds[] = {
      "stepcast topology shows it, and a scenario extends it"},
     {FileKind::model, "model", "a model file", "a model file",
      "stepcast model counts its parameters, and a scenario extends it"},
+    {FileKind::framework, "framework", "a framework file", "a framework file",
+     "stepcast list frameworks shows it, and a scenario names it"},
     {FileKind::sweep, "sweep", "a sweep file", "a sweep file", "stepcast sweep runs its points"},
     {FileKind::plan, "plan", "a plan file", "a plan", "stepcast plan searches it"},
     {FileKind::orders, "orders", "a file of orders", "a file of orders",
@@ -84,6 +86,7 @@ std::optional<FileKind> file_kind(const Node& root) {
     if (is_plan(root)) return FileKind::plan;
     return is_check(root) ? FileKind::check : FileKind::scenario;
   }
+  if (has_any(root, {"framework"})) return FileKind::framework;
   if (has_any(root, {"orders"})) return FileKind::orders;
   if (has_any(root, {"residuals"})) return FileKind::residuals;
   if (has_any(root, {"ratios"})) return FileKind::ratios;

@@ -88,15 +88,17 @@ void check_offload(const Scenario& scenario, Checks& checks) {
   const std::vector<NodeKind>& kinds = scenario.cluster.kinds;
   const auto of_kind = [](std::size_t k) { return "cluster.kinds." + std::to_string(k) + ".host"; };
   if (training.offload_store == TrainingSpec::OffloadStore::storage) {
-    checks.require(training.offload_optimizer || training.offload_experts, "training.offload.store",
-                   "is storage but no states live on the host, allowed: memory, or optimizer or "
-                   "experts true");
+    checks.require_use(
+        training.offload_optimizer || training.offload_experts, "training.offload.store",
+        "is storage but no states live on the host, allowed: memory, or optimizer or "
+        "experts true");
     check_drives(scenario.cluster.host, "cluster.host", checks);
     for (std::size_t k = 0; k < kinds.size(); ++k) check_drives(kinds[k].host, of_kind(k), checks);
   }
   if (training.offload_update == TrainingSpec::OffloadUpdate::device) return;
-  checks.require(training.offload_optimizer || training.offload_experts, "training.offload.update",
-                 "is host but no states live there, allowed: device, or optimizer or experts true");
+  checks.require_use(
+      training.offload_optimizer || training.offload_experts, "training.offload.update",
+      "is host but no states live there, allowed: device, or optimizer or experts true");
   check_update(scenario.cluster.host, "cluster.host", checks);
   for (std::size_t k = 0; k < kinds.size(); ++k) check_update(kinds[k].host, of_kind(k), checks);
 }
@@ -150,7 +152,7 @@ void check_host_memory(const Scenario& scenario, Checks& checks) {
   const bool known = checks.good_below("training") && checks.good_below("cluster.host");
   if (!training.offload_pinned && known) {
     const char* key = "training.offload.pinned";
-    checks.require(offloads(training), key, "is false but nothing is offloaded, allowed: true");
+    checks.require_use(offloads(training), key, "is false but nothing is offloaded, allowed: true");
     checks.require(host.pageable_bandwidth.value() > 0, key,
                    "is false but cluster.host.device_link.pageable is 0, allowed: true");
     checks.require(scenario.cluster.kinds.empty(), key,
@@ -159,7 +161,8 @@ void check_host_memory(const Scenario& scenario, Checks& checks) {
   if (numa != NumaPlacement::local && known) {
     const char* key = "runtime.numa";
     const std::string allowed = ", allowed: local";
-    checks.require(copies(training), key, "is given but nothing moves to or from hosts" + allowed);
+    checks.require_use(copies(training), key,
+                       "is given but nothing moves to or from hosts" + allowed);
     checks.require(host.numa_domains > 1 && host.numa_link.value() > 0, key,
                    "is given but cluster.host.numa has no domains above 1 with a link" + allowed);
     checks.require(scenario.cluster.kinds.empty(), key,
@@ -186,11 +189,12 @@ void check_optimizer_kernels(const Scenario& scenario, Checks& checks) {
   const TrainingSpec& training = scenario.workload.training;
   const bool all_there = training.offload_optimizer && training.offload_optimizer_part >= 1 &&
                          training.offload_update == TrainingSpec::OffloadUpdate::host;
-  checks.require(scenario.workload.runtime.optimizer == RuntimeSpec::OptimizerKernels::fused ||
-                     !all_there || !checks.good_below("training"),
-                 "runtime.optimizer",
-                 "is of the kernels of a device, but training.offload.update host has hosts update "
-                 "all states, allowed: fused");
+  checks.require_use(
+      scenario.workload.runtime.optimizer == RuntimeSpec::OptimizerKernels::fused || !all_there ||
+          !checks.good_below("training"),
+      "runtime.optimizer",
+      "is of the kernels of a device, but training.offload.update host has hosts update "
+      "all states, allowed: fused");
 }
 
 /// Domains say which experts work in a step, and nothing else.
@@ -220,9 +224,9 @@ void check_expert_offload(const Scenario& scenario, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
   const bool routed = !training.active_experts;
   const std::string active = routed ? "routed" : shortest(*training.active_experts);
-  checks.require(training.offload_experts || training.active_experts == 1.0,
-                 "training.offload.active_experts",
-                 "is " + active + " but no experts are offloaded, allowed: 1, or experts: true");
+  checks.require_use(
+      training.offload_experts || training.active_experts == 1.0, "training.offload.active_experts",
+      "is " + active + " but no experts are offloaded, allowed: 1, or experts: true");
   if (!training.offload_experts || scenario.synthetic || !checks.good({"model", "parallel.ep"}))
     return;
   if (!checks.require(scenario.workload.model.moe.has_value(), "training.offload.experts",
@@ -246,9 +250,10 @@ void check_expert_offload(const Scenario& scenario, Checks& checks) {
 void check_compile_cache(const Scenario& scenario, Checks& checks) {
   const RuntimeSpec& runtime = scenario.workload.runtime;
   if (runtime.compile_cache == 0) {
-    checks.require(runtime.compile_rows == 1 || !checks.good({"runtime.compile.cache"}),
-                   "runtime.compile.rows_per_kernel",
-                   "is " + std::to_string(runtime.compile_rows) + " but cache is 0, allowed: 1");
+    checks.require_use(
+        runtime.compile_rows == 1 || !checks.good({"runtime.compile.cache"}),
+        "runtime.compile.rows_per_kernel",
+        "is " + std::to_string(runtime.compile_rows) + " but cache is 0, allowed: 1");
     return;
   }
   checks.require(!(runtime.compile_misses > 0), "runtime.compile.misses",
@@ -269,9 +274,9 @@ void check_compile_cache(const Scenario& scenario, Checks& checks) {
   const bool grouped = moe.products == MoeSpec::Products::grouped;
   const bool moves =
       grouped ? scenario.workload.plan.ep > 1 : scenario.workload.model.moe->experts > 1;
-  checks.require(moves || !(checks.good({"parallel.ep", "model"}) && checks.good_below("moe")),
-                 "runtime.compile.cache",
-                 is + "every rank has the rows of all experts, always as many, allowed: 0");
+  checks.require_use(moves || !(checks.good({"parallel.ep", "model"}) && checks.good_below("moe")),
+                     "runtime.compile.cache",
+                     is + "every rank has the rows of all experts, always as many, allowed: 0");
 }
 
 /// Kernels are new where the routing makes their shapes.
@@ -281,8 +286,8 @@ void check_compile(const Scenario& scenario, Checks& checks) {
   check_compile_cache(scenario, checks);
   const bool cached = runtime.compile_cache > 0;
   if (!cached && runtime.compile_misses <= 0) {
-    checks.require(!runtime.compile_hidden, "runtime.compile.hidden",
-                   "is true but misses is 0, allowed: false");
+    checks.require_use(!runtime.compile_hidden, "runtime.compile.hidden",
+                       "is true but misses is 0, allowed: false");
     return;
   }
   const std::string key = cached ? "runtime.compile.cache" : "runtime.compile.misses";
@@ -290,10 +295,10 @@ void check_compile(const Scenario& scenario, Checks& checks) {
       "is " + (cached ? std::to_string(runtime.compile_cache) : shortest(runtime.compile_misses)) +
       " but ";
   const bool experts = !scenario.synthetic && scenario.workload.model.moe.has_value();
-  checks.require(experts || !checks.good({"model"}), key,
-                 is + "the model has no experts, allowed: 0");
-  if (!checks.require(!scenario.workload.moe.capacity_pad || !checks.good({"moe"}), key,
-                      is + "moe.capacity_pad makes all shapes the same, allowed: 0"))
+  checks.require_use(experts || !checks.good({"model"}), key,
+                     is + "the model has no experts, allowed: 0");
+  if (!checks.require_use(!scenario.workload.moe.capacity_pad || !checks.good({"moe"}), key,
+                          is + "moe.capacity_pad makes all shapes the same, allowed: 0"))
     return;
   const bool bytecode = runtime.fusion == RuntimeSpec::Fusion::dvm;
   const HostSpec& host = scenario.cluster.host;
@@ -302,8 +307,8 @@ void check_compile(const Scenario& scenario, Checks& checks) {
       one > Seconds{0} || !checks.good({"cluster.host.compile"}), key,
       is + "cluster.host.compile." + (bytecode ? "bytecode" : "kernel") + " is 0s, allowed: 0");
   if (cached && runtime.compile_hidden && checks.all_good())
-    checks.require(with_misses(scenario.workload).compile_misses > 0, "runtime.compile.hidden",
-                   "is true but runtime.compile.cache holds all shapes, allowed: false");
+    checks.require_use(with_misses(scenario.workload).compile_misses > 0, "runtime.compile.hidden",
+                       "is true but runtime.compile.cache holds all shapes, allowed: false");
 }
 
 void check_barriers(const Scenario& scenario, Checks& checks) {
@@ -315,11 +320,11 @@ void check_barriers(const Scenario& scenario, Checks& checks) {
     if (!given) continue;
     checks.require(!scenario.synthetic, key,
                    "is given but the workload has no operators, allowed: false");
-    checks.require(
+    checks.require_use(
         !scenario.schedule.post_validation, key,
         "is given but with schedule.post_validation no rank waits for all, allowed: false");
-    checks.require(scenario.workload.plan.world() > 1 || !checks.good({"parallel", "cluster"}), key,
-                   "is given but the job has one rank, allowed: false");
+    checks.require_use(scenario.workload.plan.world() > 1 || !checks.good({"parallel", "cluster"}),
+                       key, "is given but the job has one rank, allowed: false");
   }
 }
 

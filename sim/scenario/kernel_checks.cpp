@@ -21,26 +21,26 @@ void check_fp8(const Scenario& scenario, Checks& checks) {
   const TrainingSpec& training = workload.training;
   const Scales scales = workload.runtime.kernels.scales;
   const bool fp8 = training.precision == TrainingSpec::Precision::fp8_mixed;
-  checks.require(fp8 || training.fp8_recipe == Recipe::delayed, "training.fp8_recipe",
-                 "is set but training.precision is not fp8_mixed, allowed: delayed");
+  checks.require_use(fp8 || training.fp8_recipe == Recipe::delayed, "training.fp8_recipe",
+                     "is set but training.precision is not fp8_mixed, allowed: delayed");
   if (fp8 && training.fp8_recipe == Recipe::mxfp8) {
     check_mxfp8(scenario.cluster.device, "cluster.device", checks);
     const std::vector<NodeKind>& kinds = scenario.cluster.kinds;
     for (std::size_t k = 0; k < kinds.size(); ++k)
       check_mxfp8(kinds[k].device, "cluster.kinds." + std::to_string(k) + ".device", checks);
   }
-  checks.require(scales == Scales::joined || (fp8 && training.fp8_recipe == Recipe::mxfp8),
-                 "runtime.kernels.scales",
-                 "is set but training.fp8_recipe is not mxfp8, allowed: joined");
+  checks.require_use(scales == Scales::joined || (fp8 && training.fp8_recipe == Recipe::mxfp8),
+                     "runtime.kernels.scales",
+                     "is set but training.fp8_recipe is not mxfp8, allowed: joined");
   if (!checks.good({"model", "moe"})) return;
   const bool each =
       workload.model.moe.has_value() && workload.moe.products == MoeSpec::Products::multi_stream;
-  checks.require(scales != Scales::apart || each, "runtime.kernels.scales",
-                 "is apart but no kernel works for several experts (moe.experts multi_stream), "
-                 "allowed: joined, zeroed");
-  checks.require(!workload.moe.pads_rows || fp8 || !workload.model.moe, "moe.row_padding",
-                 "is copies but no expert multiplies in FP8 (training.precision fp8_mixed), "
-                 "allowed: none");
+  checks.require_use(scales != Scales::apart || each, "runtime.kernels.scales",
+                     "is apart but no kernel works for several experts (moe.experts multi_stream), "
+                     "allowed: joined, zeroed");
+  checks.require_use(!workload.moe.pads_rows || fp8 || !workload.model.moe, "moe.row_padding",
+                     "is copies but no expert multiplies in FP8 (training.precision fp8_mixed), "
+                     "allowed: none");
 }
 
 void check_graph_scopes(const WorkloadSpec& workload, Checks& checks) {
@@ -77,9 +77,9 @@ void check_block(const WorkloadSpec& workload, Checks& checks) {
   using Block = ModelSpec::Block;
   const bool joined = workload.runtime.kernels.block == KernelSpec::Block::joined;
   if (!checks.good({"model.block"})) return;
-  checks.require(!joined || workload.model.block == Block::parallel, "runtime.kernels.block",
-                 "is joined but the parts of a layer do not read the same norm (model.block "
-                 "parallel), allowed: apart");
+  checks.require_use(!joined || workload.model.block == Block::parallel, "runtime.kernels.block",
+                     "is joined but the parts of a layer do not read the same norm (model.block "
+                     "parallel), allowed: apart");
   checks.require(!joined || !workload.training.recomputes(TrainingSpec::Module::mlp),
                  "runtime.kernels.block",
                  "is joined but training.recompute names mlp, which is no part by itself then, "
@@ -99,7 +99,7 @@ void check_gated_statements(const WorkloadSpec& workload, Checks& checks) {
   const Activation activation = workload.runtime.kernels.activation;
   const bool clamped = activation == Activation::clamped;
   if (!clamped && activation != Activation::apart) return;
-  checks.require(
+  checks.require_use(
       workload.model.ffn.kind == FeedForwardSpec::Kind::swiglu || !checks.good({"model.ffn"}),
       "runtime.kernels.activation",
       std::string(clamped ? "is clamped" : "is apart") +
@@ -134,11 +134,12 @@ void check_stored_weights(const WorkloadSpec& workload, Checks& checks) {
 
 void check_start_order(const WorkloadSpec& workload, Checks& checks) {
   if (workload.runtime.start_order == RuntimeSpec::StartOrder::by_stream) return;
-  checks.require(workload.runtime.dispatch == RuntimeSpec::Dispatch::eager, "runtime.start_order",
-                 "is as_issued but runtime.dispatch is not eager, allowed: by_stream");
-  checks.require(workload.communication.gradient_overlap, "runtime.start_order",
-                 "is as_issued but communication.gradient.overlap is false: nothing is issued "
-                 "beside a running collective, allowed: by_stream");
+  checks.require_use(workload.runtime.dispatch == RuntimeSpec::Dispatch::eager,
+                     "runtime.start_order",
+                     "is as_issued but runtime.dispatch is not eager, allowed: by_stream");
+  checks.require_use(workload.communication.gradient_overlap, "runtime.start_order",
+                     "is as_issued but communication.gradient.overlap is false: nothing is issued "
+                     "beside a running collective, allowed: by_stream");
 }
 
 void check_layer_order(const Scenario& scenario, Checks& checks) {
@@ -149,8 +150,10 @@ void check_layer_order(const Scenario& scenario, Checks& checks) {
                    std::string("is overlapped but ") + why + ", allowed: plain");
   };
   if (checks.good({"parallel.tp", "parallel.cp", "parallel.ep", "parallel.etp"}))
-    require(!idle_layer_order_misfit(workload.runtime, workload.plan),
-            "tp, cp, ep and etp are 1: no layer exchanges anything");
+    checks.require_use(!idle_layer_order_misfit(workload.runtime, workload.plan),
+                       "runtime.layer_order",
+                       "is overlapped but tp, cp, ep and etp are 1: no layer exchanges anything, "
+                       "allowed: plain");
   require(!layer_order_misfit(workload.runtime, workload.moe),
           "moe.overlap shared_expert and fb_pair place the work of a layer themselves");
   require(scenario.cluster.kinds.empty(),
@@ -162,23 +165,24 @@ void check_layer_order(const Scenario& scenario, Checks& checks) {
 /// Statements of what the model does not have.
 void check_idle_statements(const WorkloadSpec& workload, Checks& checks) {
   const KernelSpec& kernels = workload.runtime.kernels;
-  checks.require(kernels.rope == KernelSpec::Rope::fused ||
-                     workload.model.position == ModelSpec::Position::rope ||
-                     !checks.good({"model.position"}),
-                 "runtime.kernels.rope",
-                 "is unfused but the model rotates nothing (model.position), allowed: fused");
-  checks.require(
+  checks.require_use(kernels.rope == KernelSpec::Rope::fused ||
+                         workload.model.position == ModelSpec::Position::rope ||
+                         !checks.good({"model.position"}),
+                     "runtime.kernels.rope",
+                     "is unfused but the model rotates nothing (model.position), allowed: fused");
+  checks.require_use(
       kernels.router == KernelSpec::Router::fused || workload.model.moe || !checks.good({"model"}),
       "runtime.kernels.router", "is statements but the model has no experts, allowed: fused");
   if (kernels.heads == KernelSpec::Heads::joined || !checks.good({"model", "training.attention"}))
     return;
   const auto& linear = workload.model.linear;
-  checks.require(std::holds_alternative<GroupedQueryAttention>(workload.model.attention) &&
-                     !(linear && linear->full_every == 0) &&
-                     workload.training.attention != TrainingSpec::Attention::unfused,
-                 "runtime.kernels.heads",
-                 "is transposed but attention is no fused kernel of heads that a projection wrote "
-                 "(model.attention.kind gqa, training.attention), allowed: joined");
+  checks.require_use(
+      std::holds_alternative<GroupedQueryAttention>(workload.model.attention) &&
+          !(linear && linear->full_every == 0) &&
+          workload.training.attention != TrainingSpec::Attention::unfused,
+      "runtime.kernels.heads",
+      "is transposed but attention is no fused kernel of heads that a projection wrote "
+      "(model.attention.kind gqa, training.attention), allowed: joined");
 }
 
 }  // namespace
@@ -193,8 +197,8 @@ void check_kernels(const Scenario& scenario, Checks& checks) {
   check_block(workload, checks);
   check_layer_order(scenario, checks);
   if (workload.runtime.graphs == 0) return;
-  checks.require(workload.runtime.dispatch == RuntimeSpec::Dispatch::eager, "runtime.graphs",
-                 "is set but runtime.dispatch is not eager, allowed: none");
+  checks.require_use(workload.runtime.dispatch == RuntimeSpec::Dispatch::eager, "runtime.graphs",
+                     "is set but runtime.dispatch is not eager, allowed: none");
   if (checks.good({"model", "moe"})) check_graph_scopes(workload, checks);
 }
 

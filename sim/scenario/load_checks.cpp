@@ -46,7 +46,7 @@ void check_matters(const WorkloadSpec& workload, Checks& checks) {
   const RoutingSpec& routing = workload.moe.routing;
   const auto idle = [&](bool unset, const std::string& key, const std::string& is,
                         const std::string& allowed) {
-    checks.require(
+    checks.require_use(
         unset, "moe.routing." + key,
         "is " + is +
             " but ep is 1: a rank computes the tokens of all experts, allowed: " + allowed +
@@ -60,18 +60,19 @@ void check_matters(const WorkloadSpec& workload, Checks& checks) {
 
 void check_routing(const WorkloadSpec& workload, Checks& checks) {
   const RoutingSpec& routing = workload.moe.routing;
-  checks.require(routing.layers == RoutingSpec::Layers::shared ||
-                     routing.distribution != Distribution::uniform,
-                 "moe.routing.layers",
-                 "is own but all experts are loaded alike, allowed: shared, or distribution zipf, "
-                 "random or file");
-  checks.require(!routing.lifetime || routing.exponent > 0, "moe.routing.lifetime",
-                 "is given but exponent 0 makes all experts alike, allowed: none");
+  checks.require_use(
+      routing.layers == RoutingSpec::Layers::shared ||
+          routing.distribution != Distribution::uniform,
+      "moe.routing.layers",
+      "is own but all experts are loaded alike, allowed: shared, or distribution zipf, "
+      "random or file");
+  checks.require_use(!routing.lifetime || routing.exponent > 0, "moe.routing.lifetime",
+                     "is given but exponent 0 makes all experts alike, allowed: none");
   if (routing.step == 0) return;
-  if (!checks.require(change_by_step(workload), "moe.routing.step",
-                      "is " + count_text(routing.step) +
-                          " but loads are the same in every step, allowed: 0, or zipf with a "
-                          "lifetime, random, or a file of several steps"))
+  if (!checks.require_use(change_by_step(workload), "moe.routing.step",
+                          "is " + count_text(routing.step) +
+                              " but loads are the same in every step, allowed: 0, or zipf with a "
+                              "lifetime, random, or a file of several steps"))
     return;
   const bool file = routing.distribution == Distribution::file;
   const std::int64_t steps = file ? logged_steps(workload) : routing.step + 1;
@@ -85,7 +86,7 @@ void check_placement(const WorkloadSpec& workload, Checks& checks) {
   const RoutingSpec& routing = workload.moe.routing;
   const bool alike = routing.distribution == Distribution::uniform ||
                      (routing.distribution == Distribution::zipf && routing.exponent == 0);
-  checks.require(
+  checks.require_use(
       !alike || workload.moe.placement == MoeSpec::Placement::contiguous, "moe.placement",
       "is balanced but all experts are loaded alike, allowed: contiguous, or moe.routing with "
       "distribution zipf with an exponent above 0, random or file");
@@ -95,18 +96,19 @@ void check_relocation(const WorkloadSpec& workload, Checks& checks) {
   const MoeSpec& moe = workload.moe;
   const RelocationSpec& relocation = moe.relocation;
   if (!relocation.every) {
-    checks.require(
+    checks.require_use(
         relocation.history == 1, "moe.relocation.history",
         "is " + count_text(relocation.history) + " but moe.relocation.every is never, allowed: 1");
     return;
   }
   const bool places = moe.placement == MoeSpec::Placement::balanced || moe.spare_experts > 0;
-  checks.require(places && workload.plan.ep > 1, "moe.relocation.every",
-                 "is given but nothing is placed by its load, allowed: never, or placement "
-                 "balanced or spare_experts, and ep > 1");
-  checks.require(change_by_step(workload), "moe.relocation.every",
-                 "is given but loads are the same in every step, allowed: never, or zipf with a "
-                 "lifetime, random, or a file of several steps");
+  checks.require_use(places && workload.plan.ep > 1, "moe.relocation.every",
+                     "is given but nothing is placed by its load, allowed: never, or placement "
+                     "balanced or spare_experts, and ep > 1");
+  checks.require_use(
+      change_by_step(workload), "moe.relocation.every",
+      "is given but loads are the same in every step, allowed: never, or zipf with a "
+      "lifetime, random, or a file of several steps");
 }
 
 void check_copies(const WorkloadSpec& workload, Checks& checks) {
@@ -117,9 +119,13 @@ void check_copies(const WorkloadSpec& workload, Checks& checks) {
     checks.require(good, "moe.spare_experts",
                    "is " + count_text(moe.spare_experts) + why + ", allowed: 0");
   };
-  require(plan.ep > 1, " but ep is 1: a rank holds all experts");
-  require(moe.routing.distribution != Distribution::uniform,
-          " but all experts are loaded alike (moe.routing)");
+  const auto needs = [&](bool good, const std::string& why) {
+    checks.require_use(good, "moe.spare_experts",
+                       "is " + count_text(moe.spare_experts) + why + ", allowed: 0");
+  };
+  needs(plan.ep > 1, " but ep is 1: a rank holds all experts");
+  needs(moe.routing.distribution != Distribution::uniform,
+        " but all experts are loaded alike (moe.routing)");
   require(!moe.capacity_pad, " but every expert computes as many rows (moe.capacity_pad)");
   require(plan.zero <= 1, " but gradients of experts are sharded (parallel.zero)");
   require(!workload.training.offload_experts && workload.training.active_experts == 1.0,
@@ -148,12 +154,12 @@ void check_loads(const WorkloadSpec& workload, Checks& checks) {
 
 void check_no_loads(const MoeSpec& moe, Checks& checks) {
   const std::string why = " but the model has no experts, allowed: ";
-  checks.require(moe.routing.layers == RoutingSpec::Layers::shared, "moe.routing.layers",
-                 "is own" + why + "shared");
-  checks.require(moe.routing.step == 0, "moe.routing.step", "is set" + why + "0");
-  checks.require(moe.spare_experts == 0, "moe.spare_experts", "is set" + why + "0");
-  checks.require(!moe.relocation.every, "moe.relocation.every", "is set" + why + "never");
-  checks.require(moe.relocation.history == 1, "moe.relocation.history", "is set" + why + "1");
+  checks.require_use(moe.routing.layers == RoutingSpec::Layers::shared, "moe.routing.layers",
+                     "is own" + why + "shared");
+  checks.require_use(moe.routing.step == 0, "moe.routing.step", "is set" + why + "0");
+  checks.require_use(moe.spare_experts == 0, "moe.spare_experts", "is set" + why + "0");
+  checks.require_use(!moe.relocation.every, "moe.relocation.every", "is set" + why + "never");
+  checks.require_use(moe.relocation.history == 1, "moe.relocation.history", "is set" + why + "1");
 }
 
 }  // namespace stepcast

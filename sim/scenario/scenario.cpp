@@ -1,14 +1,11 @@
 #include "stepcast/sim/scenario/scenario.hpp"
 
 #include <algorithm>
-#include <numeric>
-#include <sstream>
 
 #include "model_config.hpp"
-#include "read_factors.hpp"
-#include "read_lengths.hpp"
+#include "read_draft.hpp"
 #include "read_platform.hpp"
-#include "read_task_graph.hpp"
+#include "run_framework.hpp"
 #include "scenario_content.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/known_keys.hpp"
@@ -17,7 +14,6 @@
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
-#include "stepcast/workloads/expert_loads.hpp"
 
 namespace stepcast {
 namespace {
@@ -43,6 +39,7 @@ Node load(std::string_view text, const std::string& path, const std::vector<std:
   Node root = load_document_text(text, path, search, &repeated);
   require_mapping(root);
   const auto kind = file_kind(root);
+  open_framework(root);
   std::vector<Diagnostic> wrong;
   apply_overrides(root, overrides, search, wrong);
   give_way_to_config(root);
@@ -57,131 +54,8 @@ Node load(std::string_view text, const std::string& path, const std::vector<std:
   throw InputError(std::move(reading.diagnostics));
 }
 
-template <class Describe>
-void read(const Node& root, Reading& reading, const Describe& body) {
-  Section section{root, {}, reading};
-  body(section);
-  section.finish();
-}
-
 void throw_if_wrong(Reading& reading) {
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
-}
-
-/// The file that the value at `path` names, beside the file that it stands in or on the search
-/// path; reported where there is none.
-std::optional<std::filesystem::path> named_file(const Node& root, const std::string& path,
-                                                const std::string& name, const char* what,
-                                                const SearchPath& search, Reading& reading) {
-  const Place place = place_of(root, path);
-  const bool in_file = !place.file.starts_with("--set ");
-  const auto directory =
-      in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
-  auto file = find_file(name, directory, search);
-  if (!file) {
-    reading.report(
-        place, path,
-        "names '" + shortened(name) + "', which does not exist, allowed: the path of a " + what);
-  }
-  return file;
-}
-
-/// Reads the config.json that stands at `path`.
-void read_config(const Node& root, const std::string& path, const std::string& config,
-                 ModelSpec& model, const SearchPath& search, Reading& reading) {
-  const auto file = named_file(root, path, config, "config.json", search, reading);
-  if (!file) {
-    reading.failed.insert("model");
-    return;
-  }
-  const std::string name = model.name;
-  try {
-    model = read_hugging_face(*file);
-    if (!name.empty()) model.name = name;
-  } catch (const InputError& error) {
-    reading.failed.insert("model");
-    append(reading.diagnostics, error);
-  }
-}
-
-/// What is wrong with the rows of a log of expert counts; empty: nothing.
-std::string wrong_rows(const ModelSpec& model, const RoutingSpec& routing, bool says_layers) {
-  const auto experts = static_cast<std::size_t>(model.moe->experts);
-  const bool own = routing.layers == RoutingSpec::Layers::own;
-  const std::size_t with_experts = count_moe_layers(model), layers = own ? with_experts : 1;
-  const std::vector<double>& counts = routing.counts;
-  const double sum = std::accumulate(counts.begin(), counts.end(), 0.0);
-  const std::size_t step = experts * layers;
-  if (counts.empty() || step == 0 || counts.size() % step != 0 || sum <= 0)
-    return "which holds " + std::to_string(counts.size()) + " numbers of sum " + shortest(sum) +
-           ", allowed: one for each of the " + std::to_string(experts) + " experts" +
-           (own ? " of each layer" : "") + ", step by step, not all 0";
-  const std::size_t rows = counts.size() / experts;
-  for (std::size_t row = 0; row < rows; ++row) {
-    const auto first = counts.begin() + static_cast<std::ptrdiff_t>(row * experts);
-    const auto end = first + static_cast<std::ptrdiff_t>(experts);
-    if (std::any_of(first, end, [](double count) { return count > 0; })) continue;
-    const std::string layer = own ? "layer " + std::to_string(row % layers) + " of " : "";
-    return "which holds only 0 for the experts of " + layer + "step " +
-           std::to_string(row / layers) + ", allowed: a number above 0 in each row";
-  }
-  if (rows > 1 && rows == with_experts && !own && !says_layers && routing.step == 0)
-    return "which holds " + std::to_string(rows) +
-           " rows, as many as the model has layers with experts, allowed: with "
-           "moe.routing.layers own (a row for each layer) or shared (for each step) beside it";
-  return {};
-}
-
-/// Reads the expert counts of `moe.routing.file`, one per expert of the model.
-void read_counts(const Node& root, Scenario& scenario, const SearchPath& search, Reading& reading) {
-  const std::string path = "moe.routing.file";
-  RoutingSpec& routing = scenario.workload.moe.routing;
-  if (routing.distribution != RoutingSpec::Distribution::file || reading.failed.contains(path))
-    return;
-  const auto refuse = [&](const std::string& message) {
-    reading.failed.insert(path);
-    reading.report(place_of(root, path), path,
-                   "names '" + shortened(routing.file) + "', " + message);
-  };
-  const std::string from = place_of(root, path).file;
-  const auto directory = from.starts_with("--set ") ? std::filesystem::path{}
-                                                    : std::filesystem::path(from).parent_path();
-  const auto file = find_file(routing.file, directory, search);
-  if (!file) return refuse("which does not exist, allowed: the path of a text file");
-  std::string text = read_document_text(file->string(), search);
-  std::ranges::replace(text, ',', ' ');
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    const auto count = parse_number(word);
-    // Shares of the sum are counted with: it must be finite, and none may vanish beside it.
-    constexpr double least = 1e-9, most = 1e15;
-    const bool fits = count && (*count == 0 || (*count >= least && *count <= most));
-    if (!fits)
-      return refuse("which holds '" + shortened(word) + "', allowed: 0, or numbers of " +
-                    shortest(least) + " to " + shortest(most));
-    routing.counts.push_back(*count);
-  }
-  if (!scenario.workload.model.moe) return;
-  const bool says_layers = Checks{root, reading}.given("moe.routing.layers");
-  const std::string wrong = wrong_rows(scenario.workload.model, routing, says_layers);
-  if (!wrong.empty()) refuse(wrong);
-}
-
-/// Reads the orders that schedule.pipeline names, if it names a file.
-void read_orders(const Node& root, Scenario& scenario, const SearchPath& search, Reading& reading) {
-  if (scenario.schedule.table.empty()) return;
-  const std::string path = "schedule.pipeline";
-  if (const auto file = named_file(root, path + ".table", scenario.schedule.table, "file of orders",
-                                   search, reading)) {
-    try {
-      scenario.order_table = read_order_table(*file, search);
-      scenario.order_file = std::filesystem::absolute(*file).string();
-      return;
-    } catch (const InputError& error) {
-      append(reading.diagnostics, error);
-    }
-  }
-  reading.failed.insert(path);
 }
 
 /// Nothing depends on the factor of an affinity that no host has.
@@ -196,63 +70,20 @@ void drop_unused_affinities(const StallsSpec& stalls, std::vector<Assumption>& a
   }
 }
 
-/// Every key by itself, and the files that keys name.
-void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft,
-                Reading& reading) {
-  draft.names_graph = names_task_graph(root);
-  const Node all = with_platform(root, "cluster.");
-  const auto read_keys = [&](const Node& keys) {
-    read(keys, reading, [&](Visitor& visitor) { describe(visitor, draft); });
-  };
-  if (draft.names_graph)
-    read_keys(without_job(all, reading));
-  else if (const auto plain = without_config_keys(all))
-    read_keys(*plain);
-  else
-    read_keys(all);
-  Scenario& scenario = draft.scenario;
-  read_platform_file(root, search, "cluster.", scenario.cluster, reading);
-  if (draft.source == ScenarioDraft::from_workload) scenario.synthetic = draft.synthetic;
-  if (draft.names_graph && draft.workload_source != ScenarioDraft::from_times)
-    read_task_graph(root, search, draft, reading);
-  if (draft.model_source == ScenarioDraft::from_config &&
-      !reading.failed.contains("model.hf_config")) {
-    read_config(root, "model.hf_config", draft.hf_config, scenario.workload.model, search, reading);
-    read_beside_config(root, scenario.workload.model, reading);
-  }
-  if (auto& documents = scenario.schedule.data.documents;
-      documents && !documents->file.empty() &&
-      !reading.failed.contains("schedule.data.documents.file"))
-    read_lengths(root, search, *documents, reading);
-  scenario.workload.documents = scenario.schedule.data.documents.has_value();
-  read_counts(root, scenario, search, reading);
-  if (scenario.stalls.spread) read_factors(root, search, *scenario.stalls.spread, reading);
-  if (!reading.failed.contains("schedule.pipeline")) read_orders(root, scenario, search, reading);
-}
-
 Scenario read_root(const Node& root, std::string question, const SearchPath& search,
                    Reading reading) {
-  ScenarioDraft draft;
-  read_draft(root, search, draft, reading);
-  Scenario& scenario = draft.scenario;
-  Checks checks{root, reading};
-  if (draft.names_graph) throw_if_wrong(reading);  // without its graph nothing more can be said
-  if (scenario.graph) {
-    scenario.schedule.table = draft.graph;  // what a report calls the order of the units
-    check_task_graph(scenario, checks);
-  } else {
-    settle(scenario, checks);
-    check_scenario(scenario, checks);
-  }
-  throw_if_wrong(reading);
+  FramedDraft framed = read_framed(root, search, reading);
+  throw_if_wrong(framed.reading);
+  Scenario& scenario = framed.draft.scenario;
   take_fastest_links(scenario.cluster);
-  scenario.assumptions = std::move(reading.assumptions);
+  scenario.assumptions = std::move(framed.reading.assumptions);
   drop_unused_affinities(scenario.stalls, scenario.assumptions);
-  scenario.content = content_of(draft);
+  scenario.content = content_of(framed.draft);
   scenario.sha256 = sha256(scenario.content);
   scenario.question = std::move(question);
-  scenario.document = std::make_shared<const Node>(root);
-  return scenario;
+  scenario.document = std::make_shared<const Node>(std::move(framed.root));
+  scenario.framework = std::move(framed.framework);
+  return std::move(scenario);
 }
 
 }  // namespace
@@ -347,7 +178,7 @@ ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>
       load(read_document_text(path, search), path, overrides, search, FileKind::cluster, reading);
   ClusterSpec cluster;
   const Node all = with_platform(root, {});
-  read(all, reading, [&](Visitor& visitor) { describe(visitor, cluster); });
+  read_mapping(all, reading, [&](Visitor& visitor) { describe(visitor, cluster); });
   read_platform_file(root, search, {}, cluster, reading);
   Checks checks{root, reading};
   check_cluster(cluster, {}, checks);
@@ -361,7 +192,7 @@ void check_cluster_part(const std::string& path, const SearchPath& search) {
   const Node root =
       load(read_document_text(path, search), path, {}, search, FileKind::cluster, reading);
   ClusterSpec cluster;
-  read(root, reading, [&](Visitor& visitor) { describe(visitor, cluster); });
+  read_mapping(root, reading, [&](Visitor& visitor) { describe(visitor, cluster); });
   throw_if_wrong(reading);
 }
 
@@ -377,7 +208,8 @@ ModelSpec read_model(const std::string& path, const SearchPath& search, const st
       load(read_document_text(path, search), path, {}, search, FileKind::model, reading);
   std::string config;
   std::size_t source = ScenarioDraft::from_keys;
-  read(root, reading, [&](Visitor& visitor) { describe_model(visitor, model, config, source); });
+  read_mapping(root, reading,
+               [&](Visitor& visitor) { describe_model(visitor, model, config, source); });
   if (source == ScenarioDraft::from_config && reading.diagnostics.empty()) {
     read_config(root, "hf_config", config, model, search, reading);
   }

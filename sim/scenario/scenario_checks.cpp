@@ -53,30 +53,31 @@ void check_data_parallel(const Scenario& scenario, Checks& checks) {
 void check_no_expert_keys(const MoeSpec& moe, Checks& checks) {
   const MoeSpec neutral;
   const std::string why = " but the model has no experts, allowed: ";
-  checks.require(moe.dispatch == neutral.dispatch, "moe.dispatch", "is set" + why + "flat");
-  checks.require(moe.overlap == neutral.overlap, "moe.overlap", "is set" + why + "none");
-  checks.require(moe.inner == neutral.inner, "moe.inner", "is set" + why + "auto");
-  checks.require(moe.routing.distribution == neutral.routing.distribution,
-                 "moe.routing.distribution", "is set" + why + "uniform");
-  checks.require(!moe.capacity_factor, "moe.capacity_factor", "is set" + why + "none");
-  checks.require(!moe.capacity_pad, "moe.capacity_pad", "is true" + why + "false");
-  checks.require(moe.group_wise_a2a, "moe.group_wise_a2a", "is false" + why + "true");
-  checks.require(!moe.pads_rows, "moe.row_padding", "is copies" + why + "none");
-  checks.require(moe.placement == neutral.placement, "moe.placement",
-                 "is balanced" + why + "contiguous");
-  checks.require(moe.wire == neutral.wire, "moe.wire_precision", "is fp8" + why + "bf16");
-  checks.require(moe.combine == neutral.combine, "moe.combine_precision", "is fp8" + why + "bf16");
-  checks.require(moe.permutation == neutral.permutation, "moe.permutation",
-                 "is indexed" + why + "fused");
-  checks.require(moe.products == neutral.products, "moe.experts", "is set" + why + "grouped");
-  checks.require(moe.dispatcher == neutral.dispatcher, "moe.dispatcher",
-                 "is set" + why + "default");
-  checks.require(moe.router.score == neutral.router.score, "moe.router.score",
-                 "is sigmoid" + why + "softmax");
-  checks.require(!moe.router.aux_loss, "moe.router.aux_loss", "is true" + why + "false");
-  checks.require(!moe.router.z_loss, "moe.router.z_loss", "is true" + why + "false");
-  checks.require(moe.router.precision == neutral.router.precision, "moe.router.precision",
-                 "is fp32" + why + "bf16");
+  checks.require_use(moe.dispatch == neutral.dispatch, "moe.dispatch", "is set" + why + "flat");
+  checks.require_use(moe.overlap == neutral.overlap, "moe.overlap", "is set" + why + "none");
+  checks.require_use(moe.inner == neutral.inner, "moe.inner", "is set" + why + "auto");
+  checks.require_use(moe.routing.distribution == neutral.routing.distribution,
+                     "moe.routing.distribution", "is set" + why + "uniform");
+  checks.require_use(!moe.capacity_factor, "moe.capacity_factor", "is set" + why + "none");
+  checks.require_use(!moe.capacity_pad, "moe.capacity_pad", "is true" + why + "false");
+  checks.require_use(moe.group_wise_a2a, "moe.group_wise_a2a", "is false" + why + "true");
+  checks.require_use(!moe.pads_rows, "moe.row_padding", "is copies" + why + "none");
+  checks.require_use(moe.placement == neutral.placement, "moe.placement",
+                     "is balanced" + why + "contiguous");
+  checks.require_use(moe.wire == neutral.wire, "moe.wire_precision", "is fp8" + why + "bf16");
+  checks.require_use(moe.combine == neutral.combine, "moe.combine_precision",
+                     "is fp8" + why + "bf16");
+  checks.require_use(moe.permutation == neutral.permutation, "moe.permutation",
+                     "is indexed" + why + "fused");
+  checks.require_use(moe.products == neutral.products, "moe.experts", "is set" + why + "grouped");
+  checks.require_use(moe.dispatcher == neutral.dispatcher, "moe.dispatcher",
+                     "is set" + why + "default");
+  checks.require_use(moe.router.score == neutral.router.score, "moe.router.score",
+                     "is sigmoid" + why + "softmax");
+  checks.require_use(!moe.router.aux_loss, "moe.router.aux_loss", "is true" + why + "false");
+  checks.require_use(!moe.router.z_loss, "moe.router.z_loss", "is true" + why + "false");
+  checks.require_use(moe.router.precision == neutral.router.precision, "moe.router.precision",
+                     "is fp32" + why + "bf16");
 }
 
 /// Kernels of the framework stand for one way to move rows, and for whole experts on the rank.
@@ -100,17 +101,17 @@ void check_expert_kernels(const WorkloadSpec& workload, Checks& checks) {
 /// Whoever sets one of these expects an effect.
 void check_idle_expert_keys(const MoeSpec& moe, const ParallelPlan& plan, Checks& checks) {
   const auto check = [&](Misfit misfit, const char* key, const char* neutral) {
-    checks.require(!misfit, key,
-                   std::string("is set but ep is 1: no token leaves its rank, allowed: ") +
-                       neutral + ", or ep > 1");
+    checks.require_use(!misfit, key,
+                       std::string("is set but ep is 1: no token leaves its rank, allowed: ") +
+                           neutral + ", or ep > 1");
   };
   check(idle_dispatch_misfit(moe, plan), "moe.dispatch", "flat");
   check(idle_overlap_misfit(moe, plan), "moe.overlap", "none");
   check(idle_placement_misfit(moe, plan), "moe.placement", "contiguous");
   check(idle_wire_misfit(moe, plan), "moe.wire_precision", "bf16");
   if (const Misfit misfit = combine_misfit(moe, plan))
-    checks.require(false, "moe.combine_precision",
-                   std::string("is fp8 but ") + misfit + ", allowed: bf16");
+    checks.require_use(false, "moe.combine_precision",
+                       std::string("is fp8 but ") + misfit + ", allowed: bf16");
 }
 
 void check_experts(const Scenario& scenario, Checks& checks) {
@@ -141,7 +142,7 @@ void check_experts(const Scenario& scenario, Checks& checks) {
                        " ranks of a stage, allowed: " +
                        divisors(ranks % plan.etp == 0 ? ranks / plan.etp : ranks));
   }
-  checks.require(
+  checks.require_use(
       scenario.workload.moe.overlap != MoeSpec::Overlap::shared_expert || moe.shared_experts > 0,
       "moe.overlap",
       "is shared_expert but the model has no shared experts, allowed: none, chunks(n), tiles(n), "
@@ -321,7 +322,7 @@ void check_width(const Scenario& scenario, Checks& checks) {
     for (std::size_t k = 0; k < kinds.size(); ++k)
       check_fp8_peak(kinds[k].device, "cluster.kinds." + std::to_string(k) + ".device", checks);
   }
-  checks.require(
+  checks.require_use(
       spec.communication.tensor_chunks == 1 || spec.plan.tp > 1 || !checks.good({"parallel.tp"}),
       "communication.tensor.overlap",
       "is chunks but tp is 1: there is no collective to hide, allowed: none, or tp > 1");

@@ -100,8 +100,8 @@ void check_table(const Scenario& scenario, const PipelineShape& table, Checks& c
   checks.require(left_out || scenario.schedule.slices == table.slices, "schedule.slices",
                  "is " + count_text(scenario.schedule.slices) + ", " + scenario.schedule.table +
                      " has orders for " + count_text(table.slices) + ", allowed: leave it out");
-  checks.require(scenario.schedule.warm_up.kind == WarmUp::Kind::standard, "schedule.warmup",
-                 "means nothing to a table of orders, allowed: standard");
+  checks.require_use(scenario.schedule.warm_up.kind == WarmUp::Kind::standard, "schedule.warmup",
+                     "means nothing to a table of orders, allowed: standard");
 }
 
 /// The replay scales the attention of a unit by the documents of its micro-batch: of one whole
@@ -118,30 +118,31 @@ void check_scatter_gather(const Scenario& scenario, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
   const char* const path = "communication.pipeline.scatter_gather";
   if (!scenario.workload.communication.scatter_gather) return;
-  checks.require(!scenario.synthetic, path,
-                 "is true, but a synthetic workload says itself what it sends, allowed: false");
-  checks.require(plan.tp > 1 && !plan.sequence_parallel, path,
-                 plan.tp > 1 ? "is true, but with sequence_parallel each rank sends its own part "
-                               "anyway, allowed: false"
-                             : "is true, but tp is 1, allowed: false");
-  checks.require(plan.pp > 1, path, "is true, but pp is 1: nothing is sent, allowed: false");
-  checks.require(!scenario.workload.pairs, path,
-                 "is true, but the schedule runs pairs, which gather nothing, allowed: false");
+  checks.require_use(!scenario.synthetic, path,
+                     "is true, but a synthetic workload says itself what it sends, allowed: false");
+  checks.require_use(plan.tp > 1 && !plan.sequence_parallel, path,
+                     plan.tp > 1
+                         ? "is true, but with sequence_parallel each rank sends its own part "
+                           "anyway, allowed: false"
+                         : "is true, but tp is 1, allowed: false");
+  checks.require_use(plan.pp > 1, path, "is true, but pp is 1: nothing is sent, allowed: false");
+  checks.require_use(!scenario.workload.pairs, path,
+                     "is true, but the schedule runs pairs, which gather nothing, allowed: false");
 }
 
 void check_put_off(const Scenario& scenario, Checks& checks) {
   const ScheduleSpec& schedule = scenario.schedule;
   if (!schedule.put_off) return;
   const bool serves = schedule.table.empty() && pipeline_schedule(schedule.pipeline).puts_off;
-  checks.require(serves, "schedule.put_off",
-                 "is " + count_text(*schedule.put_off) + ", but " + schedule.name() +
-                     " says itself when weight gradients run, allowed: auto, or zb_h1, zb_h2");
+  checks.require_use(serves, "schedule.put_off",
+                     "is " + count_text(*schedule.put_off) + ", but " + schedule.name() +
+                         " says itself when weight gradients run, allowed: auto, or zb_h1, zb_h2");
 }
 
 void check_post_validation(const Scenario& scenario, Checks& checks) {
-  checks.require(!scenario.schedule.post_validation || scenario.workload.plan.pp > 1,
-                 "schedule.post_validation",
-                 "is true, but pp is 1: there is no other stage to wait for, allowed: false");
+  checks.require_use(!scenario.schedule.post_validation || scenario.workload.plan.pp > 1,
+                     "schedule.post_validation",
+                     "is true, but pp is 1: there is no other stage to wait for, allowed: false");
 }
 
 }  // namespace

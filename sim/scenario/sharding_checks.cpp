@@ -63,25 +63,29 @@ void check_gathers(const WorkloadSpec& workload, bool synthetic, Checks& checks)
   using Recipe = TrainingSpec::Fp8Recipe;
   const CommunicationSpec& spec = workload.communication;
   const TrainingSpec& training = workload.training;
-  checks.require(!idle_gather_overlap_misfit(spec, workload.plan),
-                 "communication.parameter.overlap",
-                 "is false, which counts only with communication.gradient.overlap and "
-                 "parallel.zero 1 or 2, allowed: true");
+  checks.require_use(!idle_gather_overlap_misfit(spec, workload.plan),
+                     "communication.parameter.overlap",
+                     "is false, which counts only with communication.gradient.overlap and "
+                     "parallel.zero 1 or 2, allowed: true");
   if (spec.gather_precision == GatherPrecision::bf16) return;
   const auto require = [&](bool holds, const char* why) {
     checks.require(holds, "communication.parameter.precision",
                    std::string("is fp8 but ") + why + ", allowed: bf16");
   };
+  const auto needs = [&](bool holds, const char* why) {
+    checks.require_use(holds, "communication.parameter.precision",
+                       std::string("is fp8 but ") + why + ", allowed: bf16");
+  };
   require(!synthetic, "the workload has no operators");
-  require(!idle_gather_precision_misfit(spec, workload.plan),
-          "parallel.zero 0 gathers no parameters");
+  needs(!idle_gather_precision_misfit(spec, workload.plan),
+        "parallel.zero 0 gathers no parameters");
   if (checks.good({"parallel.dp", "parallel.tp", "parallel.cp", "parallel.ep", "parallel.etp",
                    "parallel.dp_replicate", "model.moe"}))
-    require(!lone_gather_misfit(spec, workload.model, workload.plan),
-            "every group that shares parameters out is one rank, which gathers nothing");
+    needs(!lone_gather_misfit(spec, workload.model, workload.plan),
+          "every group that shares parameters out is one rank, which gathers nothing");
   if (!checks.good({"training.precision", "training.fp8_recipe"})) return;
   const bool fp8 = training.precision == TrainingSpec::Precision::fp8_mixed;
-  require(fp8, "training.precision is not fp8_mixed");
+  needs(fp8, "training.precision is not fp8_mixed");
   require(!fp8 || (training.fp8_recipe != Recipe::mxfp8 && training.fp8_recipe != Recipe::rowwise),
           "every rank casts rows and columns of BF16 weights itself with training.fp8_recipe mxfp8 "
           "and rowwise");
@@ -105,9 +109,14 @@ void check_exchange(const WorkloadSpec& workload, bool synthetic, Checks& checks
                           std::string("is ") + (in_lists ? "lists" : "broadcast") + " but " + why +
                               ", allowed: buffer");
   };
+  const auto needs = [&](bool holds, const char* why) {
+    return checks.require_use(holds, "communication.parameter.exchange",
+                              std::string("is ") + (in_lists ? "lists" : "broadcast") + " but " +
+                                  why + ", allowed: buffer");
+  };
   if (!require(!synthetic, "the workload has no operators")) return;
-  require(plan.zero == (in_lists ? 3 : 1),
-          in_lists ? "parallel.zero is not 3" : "parallel.zero is not 1");
+  needs(plan.zero == (in_lists ? 3 : 1),
+        in_lists ? "parallel.zero is not 3" : "parallel.zero is not 1");
   require(spec.gather_precision == GatherPrecision::bf16,
           "communication.parameter.precision casts a buffer");
   require(in_lists || !spec.gradient_overlap || !spec.gather_overlap,
@@ -121,7 +130,7 @@ void check_exchange(const WorkloadSpec& workload, bool synthetic, Checks& checks
             "only matrices of attention with grouped queries are counted");
   }
   if (!checks.good({"parallel.dp", "parallel.cp", "parallel.dp_replicate", "parallel.hpz"})) return;
-  require(plan.dense_shards() > 1, "nothing is shared out: one rank");
+  needs(plan.dense_shards() > 1, "nothing is shared out: one rank");
   require(!in_lists || (plan.dp_replicate == 1 && plan.hpz == 1),
           "lists come from all ranks: dp_replicate and hpz 1");
 }
@@ -143,7 +152,9 @@ void check_gradient_exchange(const WorkloadSpec& workload, bool synthetic, Check
   if (!checks.good({"parallel.dp", "parallel.cp", "parallel.zero", "parallel.dp_replicate"}))
     return;
   const Misfit misfit = gradient_exchange_misfit(spec, workload.plan);
-  if (misfit != nullptr) require(false, misfit);
+  if (misfit != nullptr)
+    checks.require_use(false, "communication.gradient.exchange",
+                       std::string("is all_to_all but ") + misfit + ", allowed: reduce");
 }
 
 /// FP32 gradients that are reduced as a BF16 copy of all of them (DeepSpeed).
@@ -154,22 +165,27 @@ void check_reduce_copy(const WorkloadSpec& workload, bool synthetic, Checks& che
     return checks.require(holds, "communication.gradient.reduce_copy",
                           std::string("is bf16 but ") + why + ", allowed: none");
   };
-  require(spec.gradient_precision == CommunicationSpec::GradientPrecision::fp32,
-          "communication.gradient.precision is not fp32");
+  const auto needs = [&](bool holds, const char* why) {
+    return checks.require_use(holds, "communication.gradient.reduce_copy",
+                              std::string("is bf16 but ") + why + ", allowed: none");
+  };
+  needs(spec.gradient_precision == CommunicationSpec::GradientPrecision::fp32,
+        "communication.gradient.precision is not fp32");
   require(spec.gradient_exchange == CommunicationSpec::GradientExchange::reduce,
           "communication.gradient.exchange is all_to_all, which has its own");
   if (!checks.good({"parallel.dp", "parallel.cp", "parallel.zero", "parallel.dp_replicate"}))
     return;
   require(workload.plan.zero < 2, "parallel.zero reduces gradients with every micro-batch");
-  require(workload.plan.dense_shards() > 1, "nothing is reduced: one rank");
+  needs(workload.plan.dense_shards() > 1, "nothing is reduced: one rank");
 }
 
 /// Autograd is given stand-ins where products add to gradients themselves.
 void check_stand_ins(const CommunicationSpec& spec, bool synthetic, Checks& checks) {
   if (spec.stand_ins == CommunicationSpec::StandIns::none || synthetic) return;
-  checks.require(spec.accumulation == CommunicationSpec::Accumulation::fused,
-                 "communication.gradient.stand_ins",
-                 "is shapes but communication.gradient.accumulation is not fused, allowed: none");
+  checks.require_use(
+      spec.accumulation == CommunicationSpec::Accumulation::fused,
+      "communication.gradient.stand_ins",
+      "is shapes but communication.gradient.accumulation is not fused, allowed: none");
 }
 
 /// Flat gradients are reduced with every micro-batch.
@@ -181,7 +197,8 @@ void check_flat(const WorkloadSpec& workload, bool synthetic, Checks& checks) {
                           std::string("is flat but ") + why + ", allowed: fused, separate");
   };
   if (!require(!synthetic, "the workload has no operators")) return;
-  require(workload.plan.zero == 3, "parallel.zero is not 3");
+  checks.require_use(workload.plan.zero == 3, "communication.gradient.accumulation",
+                     "is flat but parallel.zero is not 3, allowed: fused, separate");
   require(spec.exchange == CommunicationSpec::Exchange::buffer,
           "communication.parameter.exchange is not buffer");
 }
@@ -215,8 +232,9 @@ void check_rebuild(const WorkloadSpec& workload, bool synthetic, Checks& checks)
                           std::string("is needed but ") + why + ", allowed: layer");
   };
   if (!require(!synthetic, "the workload has no operators")) return;
-  require(training.recompute == Recompute::full || training.recompute == Recompute::table,
-          "training.recompute names no layers");
+  checks.require_use(
+      training.recompute == Recompute::full || training.recompute == Recompute::table,
+      "training.rebuild", "is needed but training.recompute names no layers, allowed: layer");
   require(workload.model.block == ModelSpec::Block::serial,
           "model.block adds up both parts of a layer at once");
   require(workload.runtime.graphs == 0, "runtime.graphs holds parts of layers");
@@ -275,10 +293,10 @@ void check_states(const WorkloadSpec& workload, bool synthetic, Checks& checks) 
   checks.require(!synthetic || training.master_weights != TrainingSpec::MasterWeights::stored,
                  "training.master_weights",
                  "is stored but the workload has no operators, allowed: full");
-  checks.require(training.offload_optimizer || training.offload_optimizer_part == 1,
-                 "training.offload.optimizer_part",
-                 "is " + shortest(training.offload_optimizer_part) +
-                     " but no optimizer is offloaded, allowed: 1, or optimizer: true");
+  checks.require_use(training.offload_optimizer || training.offload_optimizer_part == 1,
+                     "training.offload.optimizer_part",
+                     "is " + shortest(training.offload_optimizer_part) +
+                         " but no optimizer is offloaded, allowed: 1, or optimizer: true");
 }
 
 }  // namespace

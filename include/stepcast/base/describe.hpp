@@ -146,6 +146,7 @@ struct Field {
   Range range = any_number();
   bool required = false;
   Several several = Several::no;  ///< for schemas: who reads such keys takes the lists out before
+  bool or_mapping = false;        ///< for schemas: as `several`, of mappings
 };
 
 struct Node;
@@ -157,6 +158,7 @@ struct PathMap {
   std::function<void(Visitor&)> described;  ///< names those keys
   bool lists;                               ///< each path holds a list of values, not one value
   const Node** found;                       ///< the reader's answer: the mapping, if there is one
+  bool open = false;  ///< any key and any value may stand there: who asked for it says which
 };
 
 class Visitor {

@@ -71,7 +71,8 @@ void check_text(std::string_view text, const std::string& name, const std::strin
 /// replaces. A mapping that says `extends` starts from that preset, whatever lies below it: of that
 /// stay devices and allocation of a cluster, and other keys beside an old `extends` are errors. A
 /// dotted key that ends with `.extends` holds presets, as sweeps and plans list them. A relative
-/// `extends` is looked up beside the file it stands in, then on the search path. Throws InputError:
+/// `extends` is looked up beside the file it stands in, then on the search path. The mapping
+/// `framework` keeps its own `extends`. Throws InputError:
 /// as parse_document; missing, unreadable or oversized files; cycles of `extends`.
 Node load_document(const std::string& path, const SearchPath& search);
 

@@ -24,6 +24,7 @@ struct Diagnostic {
   Place place;
   std::string path;     ///< key path such as `cluster.device.memory`, empty for the whole file
   std::string message;  ///< what is wrong, what is allowed; lower case, no full stop
+  bool idle = false;    ///< the key changes nothing here, which is no error of who did not write it
 
   /// The text is `file:line:col: path.to.key: message`; parts that are unknown are left out, long
   /// keys and settings cut, control characters visible.

@@ -59,6 +59,9 @@ struct PowerSpec {
 
 struct DeviceSpec {
   std::string name;
+  /// What rules of frameworks ask for, and the framework of scenarios that name none: words, on
+  /// which no forecast depends by itself.
+  std::string vendor = "unknown", generation = "unknown", framework = "none";
   FlopsPerSecond matmul_peak{0};      ///< dense BF16/FP16 on the cube cores
   FlopsPerSecond matmul_peak_fp8{0};  ///< 0: the device has no FP8
   bool mxfp8 = true;                  ///< FP8 products take a scale for each 32 numbers

@@ -25,6 +25,8 @@ class Checks {
   void skip(const std::string& path) { reading_.failed.insert(path); }
   /// This reports unless `holds`, and says whether it does.
   bool require(bool holds, const std::string& path, const std::string& message);
+  /// require() of a key that changes nothing unless `holds`: a framework's key is passed over then.
+  bool require_use(bool holds, const std::string& path, const std::string& message);
 
  private:
   const Node& root_;

@@ -18,7 +18,8 @@ struct ScenarioDraft {
   std::string graph;         ///< file or folder as written
   bool names_graph = false;  ///< which says the job: its sections are not there
   std::size_t model_source = from_keys;
-  std::string hf_config;  ///< as written
+  std::string hf_config;           ///< as written
+  std::string framework = "none";  ///< for the description: who reads it takes it out before
 };
 
 /// The keys of a scenario file.

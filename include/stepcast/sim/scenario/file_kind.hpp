@@ -15,6 +15,7 @@ enum class FileKind {
   check,  ///< a scenario that also says what to expect
   cluster,
   model,
+  framework,
   sweep,
   plan,
   orders,        ///< a pipeline schedule, unit by unit

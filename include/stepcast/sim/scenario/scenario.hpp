@@ -19,6 +19,7 @@
 namespace stepcast {
 
 struct TaskGraph;
+struct AppliedFramework;
 
 /// The keys of `simulate:`.
 struct SimulateSpec {
@@ -79,6 +80,8 @@ struct Scenario {
   /// It was read from this document, so that later findings have their places; nothing for a
   /// scenario that no file says.
   std::shared_ptr<const Node> document;
+  /// Where keys come from that the scenario does not say; nothing without a framework.
+  std::shared_ptr<const AppliedFramework> framework;
 
   std::int64_t micro_batches() const {
     return workload.training.global_batch / (workload.training.micro_batch * workload.plan.dp);

@@ -1,0 +1,115 @@
+#include "stepcast/base/judge_keys.hpp"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "read_value.hpp"
+#include "stepcast/base/canonical.hpp"
+
+namespace stepcast {
+namespace {
+
+/// All that is asked for, by path.
+struct Asked {
+  std::unordered_multimap<std::string, KeyVerdict*> keys;
+  std::unordered_set<std::string> above;  ///< paths of mappings that hold some of them
+};
+
+/// The value of a number that says where it comes from.
+const Node& stated_value(const Node& node, const Field& field) {
+  const bool stated = node.kind == Node::Kind::mapping && may_state_source(field.target);
+  const Node* value = stated ? node.find("value") : nullptr;
+  return value != nullptr ? *value : node;
+}
+
+std::string text_of_field(const Field& field) {
+  const std::string line = canonical_text([&](Visitor& v) { v.field(field); });
+  return line.substr(field.key.size() + 1, line.size() - field.key.size() - 2);
+}
+
+class KeyJudge : public Visitor {
+ public:
+  KeyJudge(std::string path, const Asked& asked) : path_{std::move(path)}, asked_{asked} {}
+
+  void field(const Field& field) override {
+    for_each(field.key, [&](KeyVerdict& key) {
+      const bool known = key.kind == KeyVerdict::Kind::field;
+      if (known && key.wrong.empty()) return;
+      key.kind = KeyVerdict::Kind::field;
+      key.wrong = read_value(stated_value(*key.value, field), field);
+      if (key.wrong.empty()) key.text = text_of_field(field);
+    });
+  }
+  void section(std::string_view key, std::string_view, const Body& body) override {
+    for_each(key, [&](KeyVerdict& asked) {
+      if (asked.kind == KeyVerdict::Kind::unknown) asked.kind = KeyVerdict::Kind::section;
+    });
+    const std::string path = child(key);
+    if (!asked_.above.contains(path)) return;
+    KeyJudge inner{path, asked_};
+    body(inner);
+  }
+  void optional_section(std::string_view key, std::string_view doc, bool&,
+                        const Body& body) override {
+    for_each(key, [&](KeyVerdict& asked) {
+      if (!asked.value->is_word("none")) return;
+      asked.kind = KeyVerdict::Kind::field;
+      asked.text = "none";
+    });
+    section(key, doc, body);
+  }
+  void alternatives(std::string_view key, std::string_view, std::size_t& current,
+                    const std::vector<Alternative>& bodies) override {
+    std::vector<Option> options;
+    for (const Alternative& body : bodies) options.push_back({body.name, body.built});
+    std::size_t chosen = 0;
+    field({key, Choice{options, [&] { return chosen; }, [&](std::size_t i) { chosen = i; }}, {}});
+    for (std::size_t i = 0; i < bodies.size(); ++i) {
+      if (!bodies[i].built) continue;
+      current = i;
+      bodies[i].body(*this);
+    }
+  }
+  void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
+    for (std::size_t i = 0; i < bodies.size(); ++i) {
+      current = i;
+      bodies[i].body(*this);
+    }
+  }
+  void list(std::string_view, std::string_view, std::size_t,
+            const std::function<void(std::size_t)>&,
+            const std::function<void(Visitor&, std::size_t)>&) override {}
+  void optional_list(std::string_view, std::string_view, std::size_t,
+                     const std::function<void(std::size_t)>&,
+                     const std::function<void(Visitor&, std::size_t)>&) override {}
+  void paths(std::string_view, std::string_view, const PathMap&) override {}
+
+ private:
+  std::string child(std::string_view key) const {
+    return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
+  }
+  template <class Do>
+  void for_each(std::string_view key, const Do& what) {
+    const auto [first, last] = asked_.keys.equal_range(child(key));
+    for (auto found = first; found != last; ++found) what(*found->second);
+  }
+
+  std::string path_;
+  const Asked& asked_;
+};
+
+}  // namespace
+
+void judge_keys(const Visitor::Body& body, std::vector<KeyVerdict>& keys) {
+  Asked asked;
+  for (KeyVerdict& key : keys) {
+    asked.keys.emplace(key.path, &key);
+    for (std::size_t dot = key.path.find('.'); dot != std::string::npos;
+         dot = key.path.find('.', dot + 1))
+      asked.above.insert(key.path.substr(0, dot));
+  }
+  KeyJudge judge{{}, asked};
+  body(judge);
+}
+
+}  // namespace stepcast

@@ -1,0 +1,302 @@
+#include "stepcast/sim/scenario/framework.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "framework_files.hpp"
+#include "framework_rules.hpp"
+#include "stepcast/base/format_version.hpp"
+#include "stepcast/base/node_at.hpp"
+#include "stepcast/base/text.hpp"
+
+namespace stepcast {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t deepest_framework = 32;
+
+/// A framework as it is written: the mapping of a file, or of a scenario.
+struct FrameworkText {
+  struct Rule {
+    const Node *set = nullptr, *when = nullptr;
+    std::string source;
+  };
+  std::string extends, name, from, before, version, recipe;
+  std::vector<Rule> rules;
+  const Node* recipes = nullptr;
+};
+
+/// Where a framework is written, which keys it may have.
+enum class WrittenIn { file, scenario };
+
+PathMap open_mapping(const Node*& found) {
+  return {"framework", [](Visitor&) {}, false, &found, true};
+}
+
+void describe_rule(Visitor& v, FrameworkText::Rule& rule) {
+  v.paths("set", "keys of a scenario and their values", open_mapping(rule.set));
+  v.paths("when",
+          "keys that the scenario must have so: a value, a list, {not: [...]}, one, many, some, "
+          "none; device.vendor, device.generation, nodes and micro_batches, too",
+          open_mapping(rule.when));
+  v.field({"source", &rule.source, "where it is read", any_number(), true});
+}
+
+void describe_rules(Visitor& visitor, std::vector<FrameworkText::Rule>& rules) {
+  visitor.optional_list(
+      "rules", "what it sets where a scenario does not say", rules.size(),
+      [&](std::size_t n) { rules.resize(n); },
+      [&](Visitor& v, std::size_t i) { describe_rule(v, rules[i]); });
+}
+
+void describe(Visitor& visitor, FrameworkText& text, WrittenIn where) {
+  const bool file = where == WrittenIn::file;
+  visitor.field({"extends", &text.extends, "the framework whose rules hold for other keys"});
+  visitor.field({"name", &text.name, "name of the framework, without its version"});
+  if (file)
+    visitor.section("versions", "for which it is", [&](Visitor& v) {
+      v.field({"from", &text.from, "the first version, as text", any_number(), true});
+      v.field({"before", &text.before, "the first one for which it is no more; empty: none yet"});
+    });
+  if (!file) {
+    visitor.field({"version", &text.version, "which version runs, of those that it is for"});
+    visitor.field({"recipe", &text.recipe, "whose flags are set; none: those of the code alone"});
+  }
+  describe_rules(visitor, text.rules);
+  visitor.paths("recipes", "flags of published scripts, by name: {models, set, source}",
+                open_mapping(text.recipes));
+}
+
+void describe_recipe(Visitor& visitor, std::vector<std::string>& models, FrameworkText::Rule& flags,
+                     std::vector<FrameworkText::Rule>& rules) {
+  visitor.field({"models", &models, "files of the models that it is for"});
+  describe_rule(visitor, flags);
+  describe_rules(visitor, rules);
+}
+
+/// Reads mappings with what they extend.
+class FrameworkMappings {
+ public:
+  FrameworkMappings(const SearchPath& search, Reading& reading)
+      : search_{search}, reading_{reading} {}
+
+  /// The framework that `name`, written at `place` below `path`, means.
+  std::optional<Framework> named(const std::string& name, const Place& place,
+                                 const std::string& path) {
+    const auto file = framework_file(name, directory_of(place), search_);
+    if (!file) {
+      fail(place, path, "names '" + shortened(name) + "', which does not exist" + hint(name));
+      return {};
+    }
+    const std::string real = real_path(*file);
+    if (std::ranges::find(open_, real) != open_.end() || open_.size() >= deepest_framework) {
+      fail(
+          place, path,
+          "extends " + file->string() + ", which is being read: a cycle, allowed: a tree of files");
+      return {};
+    }
+    open_.push_back(real);
+    files_.push_back(real);
+    auto framework = in_file(*file);
+    open_.pop_back();
+    return framework;
+  }
+
+  /// The mapping of a scenario.
+  std::optional<Framework> in_scenario(const Node& mapping) {
+    FrameworkText text;
+    Section section{mapping, "framework", reading_};
+    describe(section, text, WrittenIn::scenario);
+    section.finish();
+    auto framework = whole(text, mapping);
+    if (!framework) return {};
+    framework->version = text.version;
+    framework->recipe = text.recipe;
+    check_choices(*framework, mapping);
+    return framework;
+  }
+
+  /// All files that were read.
+  const std::vector<std::string>& files() const { return files_; }
+
+ private:
+  std::optional<Framework> in_file(const fs::path& file) {
+    std::vector<Diagnostic> repeated;
+    const Node root = load_document_text(read_document_text(file.string(), search_), file.string(),
+                                         search_, &repeated);
+    std::ranges::move(repeated, std::back_inserter(reading_.diagnostics));
+    const Node* mapping = root.kind == Node::Kind::mapping ? root.find("framework") : nullptr;
+    if (mapping == nullptr) {
+      fail(root.place, "framework", "is missing, allowed: a mapping with name, versions and rules");
+      return {};
+    }
+    Section section{root, {}, reading_};
+    FrameworkText text;
+    describe_format_version(section, true);
+    section.section("framework", "", [&](Visitor& v) { describe(v, text, WrittenIn::file); });
+    section.finish();
+    auto framework = whole(text, *mapping);
+    if (!framework) return {};
+    framework->id = file.stem().string();
+    framework->file = real_path(file);
+    if (framework->name.empty())
+      fail(mapping->place, "framework.name", "is missing, allowed: the name of the framework");
+    if (!text.before.empty() && !is_earlier(text.from, text.before))
+      fail(place_of(root, "framework.versions.before"), "framework.versions.before",
+           "is " + shortened(text.before) + ", allowed: a version behind " + shortened(text.from));
+    framework->from = text.from;
+    framework->before = text.before;
+    return framework;
+  }
+
+  /// A mapping with what it extends.
+  std::optional<Framework> whole(const FrameworkText& text, const Node& mapping) {
+    Framework framework;
+    if (!text.extends.empty()) {
+      const Node& extends = *mapping.find("extends");
+      auto base = named(text.extends, extends.place, "framework.extends");
+      if (!base) return {};
+      framework = std::move(*base);
+    }
+    if (!text.name.empty()) framework.name = text.name;
+    add_rules(text, framework);
+    return framework;
+  }
+
+  void add_rules(const FrameworkText& text, Framework& framework) {
+    std::vector<WrittenRule> written;
+    write_rules(text.rules, "framework.rules.", {}, written);
+    std::vector<FrameworkRecipe> recipes;
+    std::vector<std::vector<FrameworkText::Rule>> kept;  // whose mappings stand in the document
+    if (text.recipes != nullptr)
+      for (const Node::Entry& entry : text.recipes->entries)
+        recipes.push_back(read_recipe(entry, written));
+    for (FrameworkRule& rule : rules_of(written, reading_))
+      rules_of_recipe(rule.recipe, recipes).push_back(std::move(rule));
+    report_contradictions(own_, "framework.rules", reading_);
+    replace_rules(framework.rules, std::move(own_));
+    own_.clear();
+    report_circles(framework.rules, "framework.rules", reading_);
+    for (FrameworkRecipe& recipe : recipes) {
+      report_contradictions(recipe.rules, "framework.recipes." + recipe.name, reading_);
+      std::erase_if(framework.recipes,
+                    [&](const FrameworkRecipe& other) { return other.name == recipe.name; });
+      framework.recipes.push_back(std::move(recipe));
+      report_circles(with_recipe(framework, framework.recipes.back()),
+                     "framework.recipes." + framework.recipes.back().name, reading_);
+    }
+  }
+
+  std::vector<FrameworkRule>& rules_of_recipe(const std::string& name,
+                                              std::vector<FrameworkRecipe>& recipes) {
+    const auto found = std::ranges::find(recipes, name, &FrameworkRecipe::name);
+    return found == recipes.end() ? own_ : found->rules;
+  }
+
+  void write_rules(const std::vector<FrameworkText::Rule>& rules, const std::string& path,
+                   const std::string& recipe, std::vector<WrittenRule>& written) {
+    for (std::size_t i = 0; i < rules.size(); ++i)
+      written.push_back(
+          {rules[i].set, rules[i].when, rules[i].source, path + std::to_string(i), recipe});
+  }
+
+  FrameworkRecipe read_recipe(const Node::Entry& entry, std::vector<WrittenRule>& written) {
+    const std::string path = "framework.recipes." + entry.key;
+    FrameworkRecipe recipe{entry.key, {}, {}};
+    FrameworkText::Rule flags;
+    std::vector<FrameworkText::Rule> rules;
+    std::vector<std::string> models;
+    Section section{entry.value, path, reading_};
+    describe_recipe(section, models, flags, rules);
+    section.finish();
+    if (entry.key == "none")
+      fail(entry.place, path, "is the word for no recipe, allowed: another name");
+    written.push_back({flags.set, flags.when, flags.source, path, recipe.name});
+    write_rules(rules, path + ".rules.", recipe.name, written);
+    const Node* named = entry.value.find("models");
+    for (std::size_t i = 0; i < models.size(); ++i) {
+      const Place& place = named->items[i].place;
+      const auto file = find_file(models[i], directory_of(place), search_);
+      if (file) {
+        recipe.models.push_back(real_path(*file));
+      } else {
+        fail(place, path + ".models",
+             "names '" + shortened(models[i]) +
+                 "', which does not exist, allowed: paths of model files");
+      }
+    }
+    return recipe;
+  }
+
+  void check_choices(const Framework& framework, const Node& mapping) {
+    const std::string& version = framework.version;
+    const bool early = !version.empty() && is_earlier(version, framework.from);
+    const bool late =
+        !version.empty() && !framework.before.empty() && !is_earlier(version, framework.before);
+    if (early || late)
+      fail(place_of(mapping, "version"), "framework.version",
+           "is " + shortened(version) + ", allowed: from " + framework.from +
+               (framework.before.empty() ? " on" : " to before " + framework.before));
+    std::vector<std::string> names;
+    for (const FrameworkRecipe& recipe : framework.recipes) names.push_back(recipe.name);
+    if (framework.recipe.empty() || framework.recipe == "none" ||
+        std::ranges::find(names, framework.recipe) != names.end())
+      return;
+    const auto near = nearest(framework.recipe, names);
+    names.emplace_back("none");
+    fail(place_of(mapping, "recipe"), "framework.recipe",
+         "is '" + shortened(framework.recipe) + "'" +
+             (near ? "; did you mean " + *near + "?" : ", allowed: " + joined(names)));
+  }
+
+  std::string hint(const std::string& name) const {
+    const std::vector<std::string> names = framework_names(search_);
+    const auto near = nearest(fs::path(name).stem().string(), names);
+    if (near) return "; did you mean " + *near + "?";
+    return names.empty() ? ", allowed: the path of a framework file, none"
+                         : ", allowed: " + joined(names) + ", a path, none";
+  }
+
+  void fail(const Place& place, const std::string& path, const std::string& message) {
+    reading_.failed.insert(path);
+    reading_.report(place, path, message);
+  }
+
+  const SearchPath& search_;
+  Reading& reading_;
+  std::vector<FrameworkRule> own_;  ///< rules of the mapping that is being read, without recipes
+  std::vector<std::string> open_;   ///< files that are being read, to see cycles
+  std::vector<std::string> files_;
+};
+
+}  // namespace
+
+std::string Framework::label() const {
+  const std::string& shown = version.empty() ? from : version;
+  const std::string called = name.empty() ? "of the scenario" : name;
+  return shown.empty() ? called : called + " " + shown;
+}
+
+void describe_framework_file(Visitor& visitor) {
+  FrameworkText text;
+  describe_format_version(visitor, true);
+  visitor.section("framework", "rules that a training framework brings",
+                  [&](Visitor& v) { describe(v, text, WrittenIn::file); });
+}
+
+std::optional<Framework> read_named_framework(const std::string& name, const Place& place,
+                                              const std::string& path, const SearchPath& search,
+                                              Reading& reading, std::vector<std::string>& files) {
+  FrameworkMappings mappings{search, reading};
+  auto framework = mappings.named(name, place, path);
+  files = mappings.files();
+  return framework;
+}
+
+std::optional<Framework> read_written_framework(const Node& mapping, const SearchPath& search,
+                                                Reading& reading) {
+  return FrameworkMappings{search, reading}.in_scenario(mapping);
+}
+
+}  // namespace stepcast

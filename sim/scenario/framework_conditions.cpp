@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "framework_rules.hpp"
+#include "stepcast/base/judge_keys.hpp"
+#include "stepcast/base/known_keys.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/draft.hpp"
+
+namespace stepcast {
+namespace {
+
+/// Conditions may ask for these words beside keys of the scenario.
+constexpr std::array condition_counts{"nodes", "micro_batches"};
+constexpr std::string_view device_words = "device.";
+
+/// Rules set keys of these sections, but for what a step is: its model, its sizes, its plan.
+constexpr std::array set_sections{"parallel", "training",      "schedule",
+                                  "moe",      "communication", "runtime"};
+constexpr std::array kept_keys{
+    "parallel.tp",        "parallel.pp",       "parallel.vpp",          "parallel.cp",
+    "parallel.ep",        "parallel.etp",      "parallel.dp",           "parallel.dp_replicate",
+    "parallel.hpz",       "training.sequence", "training.global_batch", "training.micro_batch",
+    "training.precision", "training.recompute"};
+
+bool may_set(const std::string& key) {
+  const std::string section = key.substr(0, key.find('.'));
+  const bool known = std::ranges::find(set_sections, section) != set_sections.end();
+  return known && std::ranges::find(kept_keys, key) == kept_keys.end();
+}
+
+void describe_keys(Visitor& visitor) {
+  ScenarioDraft draft;
+  describe(visitor, draft);
+}
+
+/// A verdict is asked for every mapping and every value below `node`.
+void ask_below(const std::string& path, const Node& node, std::vector<KeyVerdict>& verdicts) {
+  verdicts.push_back({path, &node});
+  if (node.kind != Node::Kind::mapping) return;
+  for (const Node::Entry& entry : node.entries)
+    ask_below(path + "." + entry.key, entry.value, verdicts);
+}
+
+std::string key_of_condition(const std::string& word) {
+  return word.starts_with(device_words) ? "cluster." + word : word;
+}
+
+bool is_count_word(const std::string& key) {
+  return std::ranges::find(condition_counts, key) != condition_counts.end();
+}
+
+/// The values that a condition names, and whether it names all others.
+struct ConditionValues {
+  std::vector<const Node*> values;
+  bool others = false;
+};
+
+/// Reads the rules of a file: first all of its keys are judged, in one walk over the description.
+class RuleReader {
+ public:
+  explicit RuleReader(Reading& reading) : reading_{reading} {}
+
+  std::vector<FrameworkRule> read(const std::vector<WrittenRule>& written) {
+    for (const WrittenRule& rule : written) ask(rule);
+    judge_keys(describe_keys, verdicts_);
+    std::vector<FrameworkRule> rules;
+    for (const WrittenRule& rule : written) read(rule, rules);
+    return rules;
+  }
+
+ private:
+  void ask(const WrittenRule& rule) {
+    if (rule.set != nullptr)
+      for (const Node::Entry& entry : rule.set->entries)
+        ask_below(entry.key, entry.value, verdicts_);
+    if (rule.when == nullptr) return;
+    for (const Node::Entry& entry : rule.when->entries)
+      for (const Node* value : values_of_condition(entry.value).values)
+        verdicts_.push_back({key_of_condition(entry.key), value});
+  }
+
+  const KeyVerdict& verdict(const std::string& path, const Node& value) const {
+    return *std::ranges::find_if(verdicts_, [&](const KeyVerdict& verdict) {
+      return verdict.value == &value && verdict.path == path;
+    });
+  }
+
+  static ConditionValues values_of_condition(const Node& node) {
+    const Node* but = node.kind == Node::Kind::mapping ? node.find("not") : nullptr;
+    const Node& named = but != nullptr ? *but : node;
+    ConditionValues condition{{}, but != nullptr};
+    if (named.kind != Node::Kind::list) return {{&named}, but != nullptr};
+    for (const Node& item : named.items) condition.values.push_back(&item);
+    return condition;
+  }
+
+  void read(const WrittenRule& written, std::vector<FrameworkRule>& rules) {
+    std::vector<FrameworkCondition> when;
+    if (written.when != nullptr)
+      for (const Node::Entry& entry : written.when->entries) read_condition(written, entry, when);
+    if (written.set == nullptr) return;
+    const FrameworkRule plain{{}, {}, {}, std::move(when), written.source, written.recipe};
+    for (const Node::Entry& entry : written.set->entries)
+      read_value(written.path + ".set.", entry.key, entry.place, entry.value, plain, rules);
+  }
+
+  void read_value(const std::string& path, const std::string& key, const Place& place,
+                  const Node& value, const FrameworkRule& plain,
+                  std::vector<FrameworkRule>& rules) {
+    const KeyVerdict& found = verdict(key, value);
+    const bool mapping = value.kind == Node::Kind::mapping;
+    if (found.kind == KeyVerdict::Kind::section && mapping) {
+      for (const Node::Entry& entry : value.entries)
+        read_value(path, key + "." + entry.key, entry.place, entry.value, plain, rules);
+      return;
+    }
+    if (found.kind != KeyVerdict::Kind::field)
+      return report(place, path + key, wrong_assignment(describe_keys, key, value));
+    if (!may_set(key))
+      return report(place, path + key,
+                    "is no key of a framework, allowed: keys of " +
+                        joined(std::vector<std::string>(set_sections.begin(), set_sections.end())) +
+                        ", but for sizes, training.precision and training.recompute");
+    if (!found.wrong.empty()) return report(value.place, path + key, found.wrong);
+    FrameworkRule rule = plain;
+    rule.key = key;
+    rule.value = value;
+    rule.text = found.text;
+    rules.push_back(std::move(rule));
+  }
+
+  void read_condition(const WrittenRule& written, const Node::Entry& entry,
+                      std::vector<FrameworkCondition>& when) {
+    const std::string key = key_of_condition(entry.key), path = written.path + ".when." + entry.key;
+    const ConditionValues named = values_of_condition(entry.value);
+    FrameworkCondition condition{key, {}, named.others};
+    if (named.values.empty())
+      return report(entry.value.place, path, "names no value, allowed: at least one");
+    for (const Node* value : named.values) {
+      if (value->kind != Node::Kind::scalar)
+        return report(value->place, path, "is no word, allowed: a value, a list, {not: [...]}");
+      const std::string wrong = add_value(key, *value, named, condition);
+      if (!wrong.empty()) return report(value->place, path, wrong);
+    }
+    when.push_back(std::move(condition));
+  }
+
+  /// Adds one value to the condition and returns what is wrong with it.
+  std::string add_value(const std::string& key, const Node& value, const ConditionValues& named,
+                        FrameworkCondition& condition) const {
+    const KeyVerdict& found = verdict(key, value);
+    const bool counts = is_count_word(key);
+    const auto number = parse_count(value.text);
+    const bool alone = named.values.size() == 1 && !named.others;
+    const bool taken = found.kind == KeyVerdict::Kind::field && found.wrong.empty();
+    if (taken || (counts && number)) {
+      condition.texts.push_back(taken ? found.text : shortest(*number));
+      return {};
+    }
+    if (found.kind == KeyVerdict::Kind::unknown && !counts)
+      return wrong_assignment(describe_keys, key, value);
+    const bool section = found.kind == KeyVerdict::Kind::section;
+    if (!section && alone && (value.is_word("one") || value.is_word("many"))) {
+      condition.texts = {"1"};
+      condition.others = value.text == "many";
+      return {};
+    }
+    if (alone && (value.is_word("some") || (section && value.is_word("none")))) {
+      condition.texts = {"none"};
+      condition.others = value.text == "some";
+      return {};
+    }
+    if (section) return "is '" + shortened(value.text) + "', allowed: some, none";
+    return counts ? "is '" + shortened(value.text) + "', allowed: one, many, a count"
+                  : found.wrong + ", one, many, some";
+  }
+
+  void report(const Place& place, const std::string& path, const std::string& message) {
+    reading_.failed.insert(path);
+    reading_.report(place, path, message);
+  }
+
+  Reading& reading_;
+  std::vector<KeyVerdict> verdicts_;
+};
+
+}  // namespace
+
+std::vector<FrameworkRule> rules_of(const std::vector<WrittenRule>& written, Reading& reading) {
+  return RuleReader{reading}.read(written);
+}
+
+}  // namespace stepcast

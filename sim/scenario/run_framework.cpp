@@ -1,0 +1,303 @@
+#include "run_framework.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "framework_files.hpp"
+#include "stepcast/base/canonical.hpp"
+#include "stepcast/base/node_at.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
+
+namespace stepcast {
+namespace {
+
+using ChosenRules = std::vector<const FrameworkRule*>;
+
+/// Whether the document says the key, or says something of the mapping that would hold it.
+bool says(const Node& root, std::string_view path) {
+  const Node* node = &root;
+  while (!path.empty()) {
+    if (node->kind != Node::Kind::mapping) return node->kind != Node::Kind::null;
+    const std::size_t dot = std::min(path.find('.'), path.size());
+    node = node->find(path.substr(0, dot));
+    if (node == nullptr) return false;
+    path.remove_prefix(std::min(dot + 1, path.size()));
+  }
+  return node->kind != Node::Kind::null;
+}
+
+void put(Node& root, std::string_view path, const Node& value) {
+  Node* node = &root;
+  while (!path.empty()) {
+    if (node->kind != Node::Kind::mapping)
+      *node = Node{.kind = Node::Kind::mapping, .place = node->place};
+    const std::size_t dot = std::min(path.find('.'), path.size());
+    const std::string key{path.substr(0, dot)};
+    if (node->find(key) == nullptr)
+      node->entries.push_back({key, value.place, Node{.place = value.place}});
+    node = node->find(key);
+    path.remove_prefix(std::min(dot + 1, path.size()));
+  }
+  *node = value;
+}
+
+/// Files in which values of a mapping stand.
+void files_below(const Node& node, std::set<std::string>& files) {
+  files.insert(node.place.file);
+  for (const Node::Entry& entry : node.entries) files_below(entry.value, files);
+}
+
+/// The texts that conditions of these rules ask for.
+KeyTexts texts_for(const std::vector<FrameworkRule>& rules, ScenarioDraft draft) {
+  std::set<std::string, std::less<>> asked;
+  for (const FrameworkRule& rule : rules)
+    for (const FrameworkCondition& condition : rule.when) asked.insert(condition.key);
+  KeyTexts texts;
+  if (asked.empty()) return texts;
+  Scenario& scenario = draft.scenario;
+  ParallelPlan& plan = scenario.workload.plan;
+  plan.dp_given = plan.dp;
+  draft.model_source = ScenarioDraft::from_keys;
+  const auto wanted = [&](std::string_view path) {
+    for (std::size_t dot = path.size(); dot != std::string_view::npos && dot > 0;
+         dot = path.rfind('.', dot - 1))
+      if (asked.contains(path.substr(0, dot))) return true;
+    return false;
+  };
+  const std::string content = canonical_text([&](Visitor& v) { describe_content(v, draft); });
+  std::string_view rest = content;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const std::size_t equals = std::min(line.find('='), line.size() - 1);
+    if (wanted(line.substr(0, equals)))
+      texts.emplace(line.substr(0, equals), line.substr(equals + 1));
+  }
+  texts["nodes"] = count_text(scenario.cluster.devices / scenario.cluster.node_devices);
+  texts["micro_batches"] = count_text(scenario.micro_batches());
+  return texts;
+}
+
+/// `frameworks/mindspeed-2.3.yaml:12`
+std::string short_place(const Place& place) {
+  const std::filesystem::path file = place.file;
+  return (file.parent_path().filename() / file.filename()).string() + ":" +
+         std::to_string(place.line);
+}
+
+bool are_related(const std::string& key, const std::string& path) {
+  const std::string &longer = key.size() > path.size() ? key : path,
+                    &other = key.size() > path.size() ? path : key;
+  return longer.starts_with(other) &&
+         (longer.size() == other.size() || longer[other.size()] == '.');
+}
+
+const FrameworkRule* rule_of(const ChosenRules& rules, const std::string& path) {
+  const auto found = std::ranges::find_if(
+      rules, [&](const FrameworkRule* rule) { return are_related(rule->key, path); });
+  return found == rules.end() ? nullptr : *found;
+}
+
+/// One document and its framework.
+class FrameworkRun {
+ public:
+  FrameworkRun(const Framework& framework, const Node& bare, const SearchPath& search,
+               const Reading& start)
+      : framework_{framework}, bare_{bare}, search_{search}, start_{start} {}
+
+  FramedDraft result() {
+    FramedDraft values{bare_, {}, start_, {}};
+    read_draft(bare_, search_, values.draft, values.reading);
+    if (!values.reading.diagnostics.empty()) return attempt({});  // what is wrong without it
+    Checks checks{bare_, values.reading};
+    settle(values.draft.scenario, checks);
+    choose_recipe();
+    texts_ = texts_for(rules_, values.draft);
+    for (;;) {
+      const ChosenRules chosen = choose();
+      FramedDraft framed = attempt(chosen);
+      if (framed.reading.diagnostics.empty()) {
+        framed.framework = describe_run(chosen);
+        return framed;
+      }
+      if (drop(framed.reading.diagnostics, chosen)) continue;
+      if (names_rule(framed.reading.diagnostics, chosen))
+        return with_places(std::move(framed), chosen);
+      FramedDraft alone = attempt({});
+      if (!alone.reading.diagnostics.empty()) return alone;
+      if (auto refused = find_culprits(chosen)) return std::move(*refused);
+    }
+  }
+
+ private:
+  FramedDraft attempt(const ChosenRules& chosen) const {
+    FramedDraft framed{bare_, {}, start_, {}};
+    for (const FrameworkRule* rule : chosen) put(framed.root, rule->key, rule->value);
+    read_draft(framed.root, search_, framed.draft, framed.reading);
+    check_draft(framed.root, framed.draft, framed.reading);
+    return framed;
+  }
+
+  ChosenRules choose() const {
+    return rules_that_hold(rules_, texts_, [&](const std::string& key) {
+      return passed_.contains(key) || left_out_.contains(key) || says(bare_, key);
+    });
+  }
+
+  void choose_recipe() {
+    const FrameworkRecipe* recipe = recipe_of_model();
+    rules_ = recipe == nullptr ? framework_.rules : with_recipe(framework_, *recipe);
+    if (recipe != nullptr) recipe_ = recipe->name;
+  }
+
+  const FrameworkRecipe* recipe_of_model() const {
+    const auto named = [&](const std::string& name) -> const FrameworkRecipe* {
+      const auto found = std::ranges::find(framework_.recipes, name, &FrameworkRecipe::name);
+      return found == framework_.recipes.end() ? nullptr : &*found;
+    };
+    if (framework_.recipe == "none" || framework_.recipes.empty()) return nullptr;
+    if (!framework_.recipe.empty()) return named(framework_.recipe);
+    std::set<std::string> files, real;
+    if (const Node* model = bare_.find("model")) files_below(*model, files);
+    for (const std::string& file : files) real.insert(real_path(file));
+    for (const FrameworkRecipe& recipe : framework_.recipes)
+      for (const std::string& model : recipe.models)
+        if (real.contains(model)) return &recipe;
+    return named("default");
+  }
+
+  bool is_lenient(const FrameworkRule& rule) const {
+    return framework_.assumed || !rule.recipe.empty();
+  }
+
+  /// Takes keys out that nothing needs, and those that may give way; false: there are none.
+  bool drop(const std::vector<Diagnostic>& found, const ChosenRules& chosen) {
+    const std::size_t before = passed_.size() + left_out_.size();
+    for (const Diagnostic& d : found) {
+      const FrameworkRule* rule = rule_of(chosen, d.path);
+      if (rule == nullptr) continue;
+      if (d.idle) {
+        passed_.insert(rule->key);
+      } else if (is_lenient(*rule)) {
+        left_out_.emplace(rule->key, LeftOut{rule, d.message});
+      }
+    }
+    return passed_.size() + left_out_.size() > before;
+  }
+
+  static bool names_rule(const std::vector<Diagnostic>& found, const ChosenRules& chosen) {
+    return std::ranges::any_of(
+        found, [&](const Diagnostic& d) { return rule_of(chosen, d.path) != nullptr; });
+  }
+
+  std::string named_at() const {
+    const Place& at = framework_.place;
+    if (at.line == 0) return at.file;
+    return at.file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
+  }
+
+  /// Errors of a framework's keys stand where its rules do, and say who named it.
+  FramedDraft with_places(FramedDraft framed, const ChosenRules& chosen) const {
+    for (Diagnostic& d : framed.reading.diagnostics)
+      if (rule_of(chosen, d.path) != nullptr)
+        d.message +=
+            " (a rule of framework " + framework_.label() + ", named at " + named_at() + ")";
+    return framed;
+  }
+
+  /// Keys of the scenario fail beside rules that do not: those are found that they do not go with,
+  /// one by one. Gives the errors where one of them may not give way.
+  std::optional<FramedDraft> find_culprits(ChosenRules chosen) {
+    std::ranges::stable_partition(chosen,
+                                  [&](const FrameworkRule* rule) { return !is_lenient(*rule); });
+    ChosenRules kept;
+    for (const FrameworkRule* rule : chosen) {
+      kept.push_back(rule);
+      FramedDraft framed = attempt(kept);
+      const auto wrong = std::ranges::find_if(framed.reading.diagnostics, [&](const Diagnostic& d) {
+        return !d.idle || rule_of(kept, d.path) == nullptr;
+      });
+      if (wrong == framed.reading.diagnostics.end()) continue;
+      if (!is_lenient(*rule)) {
+        wrong->message += " (beside " + rule->key + " " + rule->text + " of framework " +
+                          framework_.label() + ", " + short_place(rule->value.place) +
+                          ", named at " + named_at() + ")";
+        return framed;
+      }
+      left_out_.emplace(rule->key, LeftOut{rule, wrong->path + " " + wrong->message});
+      kept.pop_back();
+    }
+    return {};
+  }
+
+  std::shared_ptr<const AppliedFramework> describe_run(const ChosenRules& chosen) const {
+    auto run = std::make_shared<AppliedFramework>();
+    run->id = framework_.id;
+    run->label = framework_.label();
+    run->file = framework_.file;
+    run->recipe = recipe_;
+    run->assumed = framework_.assumed;
+    const auto key = [](const FrameworkRule& rule, const std::string& why) {
+      return AppliedFramework::Key{
+          rule.key, rule.text, rule.source, short_place(rule.value.place), rule.recipe, why};
+    };
+    for (const FrameworkRule* rule : chosen) run->keys.push_back(key(*rule, {}));
+    for (const auto& [path, left] : left_out_) run->left_out.push_back(key(*left.rule, left.why));
+    return run;
+  }
+
+  struct LeftOut {
+    const FrameworkRule* rule;
+    std::string why;
+  };
+
+  const Framework& framework_;
+  const Node& bare_;
+  const SearchPath& search_;
+  const Reading& start_;
+  std::vector<FrameworkRule> rules_;  ///< with those of the recipe
+  std::string recipe_;
+  KeyTexts texts_;
+  std::set<std::string> passed_;  ///< keys that have nothing to do here
+  std::map<std::string, LeftOut> left_out_;
+};
+
+}  // namespace
+
+bool AppliedFramework::sets(std::string_view path) const {
+  return std::ranges::find(keys, path, &Key::path) != keys.end();
+}
+
+std::optional<Node> without_framework(const Node& root) {
+  if (root.find("framework") == nullptr) return {};
+  Node bare = root;
+  std::erase_if(bare.entries, [](const Node::Entry& entry) { return entry.key == "framework"; });
+  return bare;
+}
+
+void open_framework(Node& root) {
+  Node* named = root.kind == Node::Kind::mapping ? root.find("framework") : nullptr;
+  if (named == nullptr || named->kind != Node::Kind::scalar || named->text == "none") return;
+  Node name = std::move(*named);
+  *named = Node{.kind = Node::Kind::mapping, .place = name.place};
+  named->entries.push_back({"extends", name.place, std::move(name)});
+}
+
+FramedDraft read_framed(const Node& root, const SearchPath& search, const Reading& start) {
+  Reading reading = start;
+  const auto framework = framework_of(root, search, reading);
+  std::optional<Node> stripped = without_framework(root);
+  if (framework && root.find("workload") != nullptr)
+    reading.report(
+        framework->place, "framework",
+        "stands beside a workload of given times, which launches nothing, allowed: none");
+  if (framework && reading.diagnostics.size() == start.diagnostics.size())
+    return FrameworkRun{*framework, stripped ? *stripped : root, search, start}.result();
+  FramedDraft framed{stripped ? std::move(*stripped) : root, {}, std::move(reading), {}};
+  read_draft(framed.root, search, framed.draft, framed.reading);
+  check_draft(framed.root, framed.draft, framed.reading);
+  return framed;
+}
+
+}  // namespace stepcast
