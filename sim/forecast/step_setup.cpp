@@ -185,10 +185,13 @@ bool StepSetup::spreads() const {
   return scenario.stalls.spread && !scenario.stalls.spread->neutral();
 }
 
-/// Where ranks differ for other reasons too, which replica is the worst is not known before.
+/// Where ranks differ for other reasons too, which replica is the worst is not known before. A
+/// checkpoint holds all ranks alike, behind the last meeting of a step.
 bool StepSetup::folds_worst() const {
   if (!spreads() || scenario.simulate.fold == Fold::off) return false;
-  const StallPlan even = stalls(without_spread(scenario.stalls));
+  StallsSpec calm = without_spread(scenario.stalls);
+  calm.checkpoint.reset();
+  const StallPlan even = stalls(calm);
   const StallsSpec& spec = scenario.stalls;
   const bool even_links = (!spec.spread->link || spec.spread->link->neutral()) &&
                           spec.degraded_links.empty() && spec.failed_links.empty();

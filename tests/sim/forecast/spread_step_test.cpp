@@ -54,7 +54,9 @@ std::vector<std::string> random_plan(std::uint64_t i) {
           "stalls.spread.seed=" + std::to_string(i),
           std::string("stalls.spread.device.sigma=") + drawn(i, 7, {"0.01", "0.03"}),
           std::string("stalls.spread.node.slow_share=") + drawn(i, 8, {"0", "0.1"}),
-          "stalls.spread.node.slow_factor=1.1"};
+          "stalls.spread.node.slow_factor=1.1",
+          std::string("stalls.checkpoint=") +
+              drawn(i, 9, {"none", "{every_steps: 1, blocking_time: 2s}"})};
 }
 
 std::vector<double> step_of(std::vector<std::string> plan, const char* fold) {

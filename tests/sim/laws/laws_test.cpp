@@ -28,7 +28,7 @@ constexpr int least_hits = 10;
 /// Part of the cases in which rounding may grow until it shows.
 constexpr double most_growing = 0.05;
 
-TEST(Laws, GeneratorHitsEveryFeature) {
+TEST(Laws, GeneratorHitsEveryFeatureNightly) {
   std::map<std::string, int> hits;
   std::size_t refused = 0;
   for (std::size_t i = 0; i < cases(); ++i) {

@@ -164,7 +164,7 @@ TEST(LayerPlacement, TheStageProgrammeFitsWhatItPlaces) {
 }
 
 /// Within the limits of a plan, against an exact method that knows no solver.
-TEST(LayerPlacement, SolvesSixteenStagesOfThreeKinds) {
+TEST(LayerPlacement, SolvesSixteenStagesOfThreeKindsNightly) {
   PlacementProblem p = sixteen_stages();
   for (const double capacity : {64.0, 70.0, 100.0}) {
     p.capacity = capacity;

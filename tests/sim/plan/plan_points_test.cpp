@@ -29,7 +29,7 @@ void expect_ranked(const char* text) {
             << compared.median_unit_bound() << " of the time alone\n";
 }
 
-TEST(PlanPoints, EstimatesOfADenseModelRankAsItsSimulations) {
+TEST(PlanPoints, EstimatesOfADenseModelRankAsItsSimulationsNightly) {
   expect_ranked(R"(
 stepcast: 1
 name: dense-points
@@ -42,7 +42,7 @@ runtime: {dispatch: graph_sink}
 )");
 }
 
-TEST(PlanPoints, EstimatesOfAModelWithExpertsRankAsItsSimulations) {
+TEST(PlanPoints, EstimatesOfAModelWithExpertsRankAsItsSimulationsNightly) {
   expect_ranked(R"(
 stepcast: 1
 name: expert-points

@@ -65,7 +65,7 @@ TEST(Recording, AddsUpToTheBreakdown) {
   }
 }
 
-TEST(Recording, DoesNotChangeTheForecast) {
+TEST(Recording, DoesNotChangeTheForecastNightly) {
   for (const RecordedCase& c : testing::all_recorded_cases()) {
     const Scenario scenario = testing::scenario_of(c);
     const auto recorded =
@@ -150,7 +150,7 @@ TEST(Recording, UseOfLinksOverTimeSurvivesAddingUp) {
 
 // The graph holds all that a moment waits for, and nothing that it did not wait for: its longest
 // path to every moment is that moment's date.
-TEST(ExecutedGraph, LongestPathsAreTheDates) {
+TEST(ExecutedGraph, LongestPathsAreTheDatesNightly) {
   for (const RecordedCase& c : testing::all_recorded_cases()) {
     const auto result = in_child([&] {
       const RecordedRun run = record(testing::scenario_of(c));
@@ -169,7 +169,7 @@ TEST(ExecutedGraph, LongestPathsAreTheDates) {
   }
 }
 
-TEST(CriticalPath, AddsUpToTheStepTime) {
+TEST(CriticalPath, AddsUpToTheStepTimeNightly) {
   for (const RecordedCase& c : testing::all_recorded_cases()) {
     const auto result = in_child([&] {
       const RecordedRun run = record(testing::scenario_of(c));

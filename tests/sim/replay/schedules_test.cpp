@@ -116,7 +116,7 @@ TEST(Schedules, AListOfEqualSlicesIsTheirNumber) {
 }
 
 // Attention is a large part of the work of long sequences: later slices are the slow ones.
-TEST(Schedules, BalancedSlicesAreNeverSlowerThanEqualOnes) {
+TEST(Schedules, BalancedSlicesAreNeverSlowerThanEqualOnesNightly) {
   for (const char* sequence : {"2048", "32768", "131072"}) {
     for (const char* slices : {"2", "4", "8"}) {
       const Overrides plan{"schedule.pipeline=terapipe", "parallel.vpp=1", "parallel.pp=4",

@@ -45,7 +45,7 @@ bool nests(std::vector<Span> spans, double rounding) {
   return true;
 }
 
-TEST(Trace, SpansNestAndAddUpToTheBreakdown) {
+TEST(Trace, SpansNestAndAddUpToTheBreakdownNightly) {
   constexpr double rounding = 2e-6;  // two of the last digit that is written, in us
   for (const RecordedCase& c : testing::recorded_cases()) {
     const auto result = in_child([&] {
@@ -98,7 +98,7 @@ TEST(Trace, SpansNestAndAddUpToTheBreakdown) {
   }
 }
 
-TEST(Trace, NamesWhatPeopleSearchFor) {
+TEST(Trace, NamesWhatPeopleSearchForNightly) {
   const auto result = in_child([] {
     const Scenario scenario = testing::scenario_of({"telechat3-105b-4096.yaml", {}});
     const RecordedRun run = record(scenario);

@@ -232,7 +232,7 @@ TEST(Presets, GivenDirectoriesComeFirst) {
   EXPECT_EQ(read_model("models/llama2-7b.yaml", default_search_path({files.path("")})).layers, 3);
 }
 
-TEST(Scenario, EveryShippedScenarioReads) {
+TEST(Scenario, EveryShippedScenarioReadsNightly) {
   const SearchPath search = default_search_path({});
   int read = 0;
   for (const auto& entry :

@@ -81,7 +81,7 @@ bool reads(RecordedCase c, const std::string& override_) {
 }
 
 // A lever that no file can pull is none.
-TEST(Parameters, AreVariedWhereTheReaderTakesTheValue) {
+TEST(Parameters, AreVariedWhereTheReaderTakesTheValueNightly) {
   std::vector<RecordedCase> cases = testing::all_recorded_cases();
   cases.push_back({"deepseek-v3-2048.yaml", {}});
   cases.push_back({"what-if/pangu-sigma-offload-experts.yaml", {}});
