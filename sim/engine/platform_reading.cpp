@@ -157,6 +157,22 @@ std::string words_of_simgrid(std::string text, const std::string& inner, const s
   return shortened(visible(text));
 }
 
+/// SimGrid takes any number for a latency.
+void check_latencies(const PlatformTable& table, const std::string& key) {
+  constexpr double longest = 1e6;
+  std::vector<Diagnostic> wrong;
+  constexpr std::size_t most_reports = 20;
+  for (const PlatformTable::Link& link : table.links) {
+    const double latency = link.latency.value();
+    if ((latency >= 0 && latency <= longest) || wrong.size() >= most_reports) continue;
+    wrong.push_back({{},
+                     key + "file",
+                     "has the link " + shortened(link.name) + " with a latency of " +
+                         shortest(latency) + "s, allowed: 0s to " + shortest(longest) + "s"});
+  }
+  if (!wrong.empty()) throw InputError(std::move(wrong));
+}
+
 PlatformTable read_apart(const PlatformSpec& platform, std::int64_t devices,
                          const std::string& prefix) {
   const PrivateFile file("platform.xml"), said("said");
@@ -178,7 +194,11 @@ PlatformTable read_apart(const PlatformSpec& platform, std::int64_t devices,
               ", allowed: a platform file that it loads"}});
   }
   if (text.front() == is_broken) throw EngineError(text.substr(1));
-  if (text.front() == has_table) return unpacked(std::string_view(text).substr(1));
+  if (text.front() == has_table) {
+    PlatformTable table = unpacked(std::string_view(text).substr(1));
+    check_latencies(table, key);
+    return table;
+  }
   const std::size_t end = text.find('\n');
   throw InputError({{{}, key + text.substr(1, end - 1), text.substr(end + 1)}});
 }

@@ -174,7 +174,7 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
   }
   begin_phase("counting memory, FLOPs and times");
   result.step_time = result.timeline.step_time;
-  if (!std::isfinite(result.step_time.value())) refuse_late_date();
+  if (!(result.step_time.value() <= latest_date)) refuse_late_date();
   add_times(result, setup.network.classes, setup.programs.size());
   add_stages(result, scenario, setup.layers, setup.orders);
   if (setup.kinds)

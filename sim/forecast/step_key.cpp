@@ -123,7 +123,7 @@ Seconds step_time_beside(const KnownStep& known, const Scenario& scenario,
   if (!key) return forecast(scenario, same_cut).step_time;
   if (key == known.key) return known.time;
   const Seconds time = setup.replayed(setup.stalls(scenario.stalls)).step_time;
-  if (!std::isfinite(time.value())) refuse_late_date();
+  if (!(time.value() <= latest_date)) refuse_late_date();
   return time;
 }
 

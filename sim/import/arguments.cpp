@@ -1,5 +1,6 @@
 #include "arguments.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "stepcast/base/text.hpp"
@@ -7,7 +8,7 @@
 namespace stepcast::launch {
 namespace {
 
-constexpr std::int64_t largest_count = std::int64_t{1} << 40;
+constexpr std::int64_t largest_count = std::int64_t{1} << 36;
 
 /// `8`, `8.0`, `1_000`: what frameworks take for a whole number.
 std::optional<std::int64_t> whole_of(std::string text) {
@@ -63,22 +64,36 @@ const std::string* Arguments::word(std::string_view name) {
     return nullptr;
   }
   if (is_unknown(found->words.front())) {
-    fail(*found, "is what a command prints, and nothing is run; write the value there");
+    fail(*found,
+         "is what a command prints, or hangs on a name that is not set, and nothing is run; write "
+         "the value there");
     return nullptr;
   }
   return &found->words.front();
 }
 
-std::optional<std::int64_t> Arguments::count(std::string_view name) {
+std::optional<std::int64_t> Arguments::count(std::string_view name, std::int64_t least) {
   const std::string* text = word(name);
   if (text == nullptr) return {};
   const auto value = whole_of(*text);
-  if (!value) fail(name, "is '" + *text + "', allowed: a whole number");
-  return value;
+  if (value && *value >= least) return value;
+  fail(name, "is '" + *text + "', allowed: a whole number, " + std::to_string(least) + " to " +
+                 std::to_string(largest_count));
+  return {};
 }
 
 std::int64_t Arguments::count_or(std::string_view name, std::int64_t missing) {
-  return count(name).value_or(missing);
+  return count(name, std::min<std::int64_t>(missing, 0)).value_or(missing);
+}
+
+std::int64_t Arguments::count_in(std::string_view name, std::int64_t missing, std::int64_t low,
+                                 std::int64_t high) {
+  const std::int64_t value = count_or(name, missing);
+  if (find(name) == nullptr) return missing;
+  if (value >= low && value <= high) return value;
+  fail(name, "is " + std::to_string(value) + ", allowed: " + std::to_string(low) + " to " +
+                 std::to_string(high));
+  return std::clamp(missing, low, high);
 }
 
 std::optional<double> Arguments::number(std::string_view name) {

@@ -7,6 +7,9 @@
 
 namespace stepcast::launch {
 
+/// The largest count that has no bound of its own.
+inline constexpr std::int64_t most_counted = std::int64_t{1} << 30;
+
 /// Settings by name, the last of each; what is wrong with one is collected with its place.
 class Arguments {
  public:
@@ -18,8 +21,13 @@ class Arguments {
   const Setting* find(std::initializer_list<std::string_view> names) const;
   /// A switch: a bare flag, or `true` in a structured file.
   bool on(std::string_view name) const;
-  std::optional<std::int64_t> count(std::string_view name);
+  /// A count from `least` up; another is wrong.
+  std::optional<std::int64_t> count(std::string_view name, std::int64_t least = 0);
+  /// The same, from 0 or `missing` up.
   std::int64_t count_or(std::string_view name, std::int64_t missing);
+  /// A count between `low` and `high`: another is wrong, and stands in for no value.
+  std::int64_t count_in(std::string_view name, std::int64_t missing, std::int64_t low,
+                        std::int64_t high);
   std::optional<double> number(std::string_view name);
   std::string text(std::string_view name, std::string missing = {});
   std::vector<std::int64_t> counts(std::string_view name);  ///< words, or one word `1,2,3`

@@ -12,9 +12,11 @@ void import_pattern(MegatronLaunch& launch) {
   std::vector<bool> marked(static_cast<std::size_t>(launch.layers), true);
   const bool number = text.find_first_not_of("-0123456789") == std::string::npos;
   if (number) {
-    const std::int64_t every =
-        std::max<std::int64_t>(launch.args.count_or("--moe-layer-freq", 1), 1);
-    const std::int64_t dense = launch.args.count_or("--first-k-dense-replace", 0);
+    // -1 is what MindSpeed-LLM's scripts write for every layer.
+    const auto given = launch.args.count("--moe-layer-freq", -1);
+    if (given == 0) launch.args.fail("--moe-layer-freq", "is 0, allowed: -1, or from 1 up");
+    const std::int64_t every = given.value_or(1) < 1 ? 1 : given.value_or(1);
+    const std::int64_t dense = launch.args.count("--first-k-dense-replace", -1).value_or(0);
     for (std::size_t i = 0; i < marked.size(); ++i)
       marked[i] =
           static_cast<std::int64_t>(i) >= dense && static_cast<std::int64_t>(i) % every == 0;

@@ -130,8 +130,7 @@ void read_chunks(MegatronLaunch& launch, const Setting* per_chunk, const Setting
                             "cannot stand beside --num-virtual-stages-per-pipeline-rank");
   if (launch.dual_pipe && per_chunk != nullptr)
     return launch.args.fail(*per_chunk, "cannot stand beside --schedules-method dualpipev");
-  if (per_rank != nullptr)
-    launch.vpp = std::clamp<std::int64_t>(launch.args.count_or(per_rank->name, 1), 1, 1024);
+  if (per_rank != nullptr) launch.vpp = launch.args.count_in(per_rank->name, 1, 1, 1024);
   if (per_chunk == nullptr) return;
   const std::int64_t n = launch.args.count_or(per_chunk->name, 1);
   if (launch.pp == 1) return launch.draft.note(*per_chunk, "counts only with several stages");

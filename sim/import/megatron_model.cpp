@@ -178,8 +178,8 @@ void import_choices(MegatronLaunch& launch) {
 void import_model(MegatronLaunch& launch) {
   Draft& draft = launch.draft;
   const Setting* hidden_flag = launch.flag("--hidden-size");
-  const std::int64_t hidden = launch.args.count_or("--hidden-size", 0);
-  const std::int64_t heads = launch.args.count_or("--num-attention-heads", 0);
+  const std::int64_t hidden = launch.args.count_in("--hidden-size", 0, 1, most_counted);
+  const std::int64_t heads = launch.args.count_in("--num-attention-heads", 0, 1, most_counted);
   draft.set(
       "model.layers", launch.model_layers(),
       {launch.args.find({"--num-layers", "--encoder-num-layers"}), launch.flag("--noop-layers")});

@@ -172,11 +172,7 @@ void import_plan(MegatronLaunch& launch) {
 }
 
 void import_megatron(MegatronLaunch& launch) {
-  const auto positive = [&](const char* name) {
-    const std::int64_t value = launch.args.count_or(name, 1);
-    if (value < 1) launch.args.fail(name, "is " + std::to_string(value) + ", allowed: at least 1");
-    return std::clamp<std::int64_t>(value, 1, 1 << 20);
-  };
+  const auto positive = [&](const char* name) { return launch.args.count_in(name, 1, 1, 1 << 20); };
   launch.tp = positive("--tensor-model-parallel-size");
   launch.pp = positive("--pipeline-model-parallel-size");
   launch.cp = positive("--context-parallel-size");
@@ -201,7 +197,7 @@ void import_megatron(MegatronLaunch& launch) {
     launch.args.fail("--seq-length", "is missing, and the framework needs it");
   if (layers == nullptr)
     return launch.args.fail("--num-layers", "is missing, and the framework needs it");
-  launch.layers = std::clamp<std::int64_t>(launch.args.count_or(layers->name, 1), 1, 100000);
+  launch.layers = launch.args.count_in(layers->name, 1, 1, 100000);
   for (const std::int64_t number : launch.args.counts("--noop-layers")) {
     if (number >= launch.layers) {
       launch.args.fail("--noop-layers", "names layer " + std::to_string(number) +

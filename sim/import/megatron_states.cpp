@@ -40,7 +40,7 @@ bool shares_nothing(const MegatronLaunch& launch) {
   if (!launch.devices) return false;
   const std::int64_t stage = *launch.devices / launch.pp;
   const std::int64_t groups =
-      std::max<std::int64_t>(launch.args.count_or("--num-distributed-optimizer-instances", 1), 1);
+      launch.args.count_in("--num-distributed-optimizer-instances", 1, 1, most_counted);
   const bool experts = launch.experts && stage / (launch.ep * launch.etp) > 1;
   return stage / (launch.tp * groups) <= 1 && !experts;
 }

@@ -187,8 +187,7 @@ void import_attention(MegatronLaunch& launch) {
   const Setting* base = launch.flag("--padded-base-length");
   if (whole != nullptr)
     return launch.draft.set("training.attention_head", std::string("none"), {whole});
-  const std::int64_t multiple =
-      std::max<std::int64_t>(launch.args.count_or("--padded-base-length", 128), 1);
+  const std::int64_t multiple = launch.args.count_in("--padded-base-length", 128, 1, most_counted);
   const std::int64_t widest =
       std::max(launch.draft.count("model.attention.nope_dim").value_or(0) +
                    launch.draft.count("model.attention.rope_dim").value_or(0),

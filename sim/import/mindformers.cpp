@@ -139,15 +139,12 @@ void import_batch(Recipe& r) {
   const Setting* pieces = r.args.find("parallel_config.micro_batch_num");
   const Setting* twice = r.args.find("micro_batch_interleave_num");
   const Setting* steps = r.args.find("runner_config.gradient_accumulation_steps");
-  const std::int64_t interleave =
-      std::clamp<std::int64_t>(r.args.count_or("micro_batch_interleave_num", 1), 1, 64);
+  const std::int64_t interleave = r.args.count_in("micro_batch_interleave_num", 1, 1, 64);
   const std::int64_t micro =
-      std::clamp<std::int64_t>(r.args.count_or("runner_config.batch_size", 1), 1, 1 << 20) *
-      interleave;
+      r.args.count_in("runner_config.batch_size", 1, 1, 1 << 20) * interleave;
   draft.set("training.micro_batch", micro, {size, interleave > 1 ? twice : nullptr});
-  const std::int64_t count = std::clamp<std::int64_t>(
-      r.pp > 1 ? r.args.count_or("parallel_config.micro_batch_num", 1)
-               : r.args.count_or("runner_config.gradient_accumulation_steps", 1),
+  const std::int64_t count = r.args.count_in(
+      r.pp > 1 ? "parallel_config.micro_batch_num" : "runner_config.gradient_accumulation_steps", 1,
       1, 1 << 20);
   draft.set("training.global_batch", micro * r.dp * count, {size, r.pp > 1 ? pieces : steps},
             "x dp");
@@ -295,8 +292,7 @@ std::optional<std::int64_t> import_mindformers(const std::string& path, const st
       checked_settings(Framework::mindformers, parse_foreign_document(text, path), options, draft);
   Arguments args{settings, draft.wrong()};
   const auto size = [&](const char* name) {
-    return std::clamp<std::int64_t>(args.count_or(std::string("parallel_config.") + name, 1), 1,
-                                    1 << 20);
+    return args.count_in(std::string("parallel_config.") + name, 1, 1, 1 << 20);
   };
   Recipe recipe{args, draft};
   recipe.legacy = args.find("use_legacy") == nullptr || args.on("use_legacy");
@@ -312,8 +308,7 @@ std::optional<std::int64_t> import_mindformers(const std::string& path, const st
   recipe.ep = size("expert_parallel");
   const bool interleaved = args.on("parallel.pipeline_config.pipeline_interleave");
   if (interleaved && recipe.pp > 1)
-    recipe.vpp =
-        std::clamp<std::int64_t>(args.count_or("model.model_config.pp_interleave_num", 1), 1, 1024);
+    recipe.vpp = args.count_in("model.model_config.pp_interleave_num", 1, 1, 1024);
   const std::int64_t shipped = recipe.dp * recipe.tp * recipe.pp * recipe.cp;
   if (options.devices && *options.devices % (recipe.tp * recipe.pp * recipe.cp) == 0)
     recipe.dp = std::max<std::int64_t>(*options.devices / (recipe.tp * recipe.pp * recipe.cp), 1);

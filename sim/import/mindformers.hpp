@@ -40,7 +40,11 @@ struct Recipe {
     if (!value && field(names) == nullptr)
       args.fail(std::string(model_prefix) + std::string(*names.begin()),
                 "is missing, and its class is not known");
-    return std::clamp<std::int64_t>(value.value_or(1), 0, std::int64_t{1} << 30);
+    const std::int64_t given = value.value_or(1);
+    if (given >= 1 && given <= most_counted) return given;
+    args.fail(*field(names),
+              "is " + std::to_string(given) + ", allowed: 1 to " + std::to_string(most_counted));
+    return 1;
   }
   void set(const char* key, std::int64_t value,
            std::initializer_list<std::string_view> names) const {

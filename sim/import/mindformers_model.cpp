@@ -37,9 +37,10 @@ void import_feed_forward(Recipe& r, std::int64_t hidden) {
   const Setting* factor = r.field({"ffn_dim_multiplier"});
   const double times =
       factor == nullptr ? 1 : r.args.number(factor->name).value_or(1) + 0.01;  // llama.py adds it
-  r.draft.set("model.ffn.hidden",
-              llama_width(hidden, times, r.count({"multiple_of"}).value_or(256)),
-              {factor, r.field({"multiple_of"})});
+  const Setting* multiple = r.field({"multiple_of"});
+  const std::int64_t of =
+      multiple == nullptr ? 256 : r.args.count_in(multiple->name, 256, 1, most_counted);
+  r.draft.set("model.ffn.hidden", llama_width(hidden, times, of), {factor, multiple});
 }
 
 /// Experts of static sizes compute their capacity, and tensor ranks that hold the same tokens
@@ -113,12 +114,11 @@ void import_experts(Recipe& r) {
             either("first_k_dense_replace", {"first_k_dense_replace"}).value_or(0),
             {moe("first_k_dense_replace"), r.field({"first_k_dense_replace"})});
   if (const auto groups = either("n_group", {"n_group"}))
-    draft.set("model.moe.groups", *groups, {moe("n_group")});
+    draft.set("model.moe.groups", *groups, {moe("n_group"), r.field({"n_group"})});
   if (const auto groups = either("topk_group", {"topk_group"}))
-    draft.set("model.moe.top_groups", *groups, {moe("topk_group")});
+    draft.set("model.moe.top_groups", *groups, {moe("topk_group"), r.field({"topk_group"})});
   if (r.args.on("moe_config.balance_via_topk_bias"))
     draft.set("model.moe.correction_bias", true, {moe("balance_via_topk_bias")});
-  r.ep = std::max<std::int64_t>(r.ep, 1);
   draft.set("parallel.ep", r.ep, {r.args.find("parallel_config.expert_parallel")});
   draft.set("parallel.etp", r.legacy ? r.tp : 1, {r.args.find("use_legacy")},
             "experts cut as the dense layers: use_legacy");
@@ -130,8 +130,14 @@ void import_experts(Recipe& r) {
 void import_model(Recipe& r) {
   Draft& draft = r.draft;
   const std::int64_t hidden = r.needed({"hidden_size"});
-  r.layers =
-      std::clamp<std::int64_t>(r.needed({"num_layers", "num_hidden_layers", "n_layer"}), 1, 100000);
+  r.layers = r.needed({"num_layers", "num_hidden_layers", "n_layer"});
+  constexpr std::int64_t most_layers = 100000;
+  if (r.layers > most_layers) {
+    r.args.fail(
+        *r.field({"num_layers", "num_hidden_layers", "n_layer"}),
+        "is " + std::to_string(r.layers) + ", allowed: 1 to " + std::to_string(most_layers));
+    r.layers = 1;
+  }
   r.mtp = r.count({"mtp_depth", "num_nextn_predict_layers"}).value_or(0);
   r.set("model.layers", r.layers, {"num_layers", "num_hidden_layers", "n_layer"});
   r.set("model.hidden", hidden, {"hidden_size"});

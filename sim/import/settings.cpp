@@ -95,8 +95,9 @@ std::optional<std::int64_t> devices_of(const Launch& launch, const ImportOptions
   for (const Setting& size : sizes)
     if (size.words.empty() || is_unknown(size.words.front())) return {};
   Arguments arguments{sizes, draft.wrong()};
+  constexpr std::int64_t most_devices = 1 << 20;
   const auto size = [&](const std::optional<Setting>& s) {
-    return arguments.count(s->name).value_or(1);
+    return arguments.count_in(s->name, 1, 1, most_devices);
   };
   std::int64_t devices = 0;
   if (launch.devices)
@@ -105,8 +106,10 @@ std::optional<std::int64_t> devices_of(const Launch& launch, const ImportOptions
     devices = size(launch.nodes) * size(launch.devices_per_node);
   else
     return {};
-  if (devices < 1 || devices > 1 << 20) return {};
-  return devices;
+  if (devices <= most_devices) return devices;
+  arguments.fail(sizes.front(), "makes " + std::to_string(devices) + " devices, allowed: 1 to " +
+                                    std::to_string(most_devices));
+  return {};
 }
 
 }  // namespace stepcast::launch

@@ -1,6 +1,7 @@
 #pragma once
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -21,6 +22,18 @@ struct Variable {
   std::vector<Traced> values;
 };
 
+/// Whether the shell or the machine sets this name, and a file does not say to what.
+bool is_of_the_machine(std::string_view name);
+
+/// How a loop is left: `break` and `continue`, through `levels` loops.
+struct Jump {
+  std::int64_t levels = 0;
+  bool again = false;  ///< `continue`: the outermost of them goes on
+};
+
+/// What the names that a function made its own were before; nothing: not set.
+using Frame = std::map<std::string, std::optional<Variable>>;
+
 /// Everything that commands change.
 struct State {
   std::map<std::string, Variable> variables;
@@ -30,6 +43,23 @@ struct State {
   std::vector<std::vector<Traced>> launches;
   std::optional<std::uint32_t> ended;  ///< at this `exit`
   bool returned = false;               ///< from a function or a sourced file
+  Jump jump;
+  std::vector<Frame> frames;    ///< of the functions that run
+  std::set<std::string> fixed;  ///< by `readonly`
+  std::map<std::string, const List*> functions;
+  std::map<std::string, Traced> environment;                          ///< in front of a launch
+  bool failure_ends = false, unset_ends = false, pipes_fail = false;  ///< set -e, -u, -o pipefail
+
+  /// Whether the commands behind this one do not run.
+  bool leaves() const { return ended || returned || jump.levels > 0; }
+  /// About the bytes that a copy takes.
+  std::size_t weight() const;
+};
+
+/// One word of a test: `bare` says that it may be an operator.
+struct TestWord {
+  Traced value, pattern;
+  bool bare = true;
 };
 
 class Shell {
@@ -55,6 +85,12 @@ class Shell {
   Truth run_each(const Command& command);
   Truth run_loop(const Command& command);
   Truth run_words(const Command& command, const std::vector<Traced>& words);
+  Truth run_subshell(std::uint32_t origin, const std::function<Truth()>& body);
+  Truth run_arithmetic(const Traced& expression, std::uint32_t origin);
+  /// With the assignments in front of a command, which hold for it alone.
+  Truth run_within(const Command& command, const std::vector<Traced>& words);
+  /// Whether a loop ends behind its body.
+  bool leave_loop();
   std::optional<Truth> change_state(const std::vector<Traced>& words, std::uint32_t origin);
   Truth run_text(const Traced& text, std::uint32_t origin);
   Truth run_source(const std::vector<Traced>& words, std::uint32_t origin);
@@ -64,12 +100,25 @@ class Shell {
   void keep_document(const Command& command);
   bool runs_its_text(const Command& command, const std::vector<Traced>& words);
   void assign(const Assignment& assignment);
-  Variable& variable(const std::string& name);
+  void assign(const std::string& name, Traced value, const Assignment& how);
+  void declare(const Command& command, const std::vector<Traced>& words);
+  void make_local(const std::string& name, std::uint32_t origin);
+  void set_options(const std::vector<Traced>& words, std::uint32_t origin);
+  void unset(const std::vector<Traced>& words, std::uint32_t origin);
+  void jump(const std::vector<Traced>& words, std::uint32_t origin);
+  Truth give_back(const std::vector<Traced>& words, std::uint32_t origin);
+  void restore(Frame frame);
+  void check_builtin(const std::vector<Traced>& words, std::uint32_t origin);
+  Variable& variable(const std::string& name, std::uint32_t origin);
+  Traced unknown_value(std::uint32_t origin) const;
 
-  static Truth test(const std::vector<Traced>& words, bool patterns);
+  Truth test(const std::vector<Traced>& words, std::uint32_t origin);
+  Truth compare(const TestWord& left, const std::string& op, const TestWord& right, bool brackets,
+                std::uint32_t origin);
 
   std::vector<Traced> fields(const Word& word);
   Traced single(const Word& word);
+  Traced pattern(const Word& word);
   Traced document(const HereDocument& document);
   void expand(const Traced& source, std::size_t begin, std::size_t end, Fields& out, bool quoted);
   std::size_t expand_dollar(const Traced& source, std::size_t at, std::size_t end, Fields& out,
@@ -90,12 +139,17 @@ class Shell {
   std::deque<Traced> texts_;
   std::deque<HereDocument> documents_;
   std::deque<List> lists_;
-  std::map<std::string, const List*> functions_;
   std::filesystem::path directory_;
   State state_;
   std::vector<Diagnostic> notes_;
-  std::size_t spent_ = 0, steps_ = 0, forks_ = 0;
-  int depth_ = 0, sourced_ = 0;
+  std::size_t spent_ = 0, steps_ = 0, forks_ = 0, copied_ = 0;
+  int depth_ = 0, sourced_ = 0, calls_ = 0;
+  std::int64_t loops_ = 0;  ///< around the command, in its function
+  int tested_ = 0;          ///< conditions around it, where a failure ends nothing
+  bool joins_ = false;      ///< of the last `${ }`: its values are one word in quotes
+  Truth last_ = Truth::yes;
+  std::vector<std::string> lent_;  ///< names in front of the functions that run
+  friend struct Condition;
 };
 
 }  // namespace stepcast::shell

@@ -1,4 +1,5 @@
 #include <charconv>
+#include <utility>
 
 #include "shell.hpp"
 
@@ -15,7 +16,7 @@ struct Sum {
   int names = 0;
   std::size_t at = 0;
   int depth = 0;
-  bool known = true;
+  bool known = true, right_known = true;
   std::string wrong = {};
 
   void fail(const std::string& message) {
@@ -41,14 +42,20 @@ struct Sum {
   }
   std::int64_t divided(std::int64_t a, std::int64_t b, char op) {
     if (b == 0 || b == -1) {
-      if (b == 0 && known) fail("divides by 0");
+      if (b == 0 && right_known) fail("divides by 0");
       return b == 0 || op == '%' ? 0 : checked(0, a, '-');
     }
     return op == '/' ? a / b : a % b;
   }
   std::int64_t name_value(const std::string& name) {
     const auto found = variables.find(name);
-    if (found == variables.end() || found->second.values.empty()) return 0;
+    if (found == variables.end() || found->second.values.empty()) {
+      if (is_of_the_machine(name))
+        known = false;
+      else
+        fail("names " + name + ", which is not set; set it in the script");
+      return 0;
+    }
     const Traced& value = found->second.values.front();
     if (!value.known()) known = false;
     if (!value.known() || value.text.empty()) return 0;
@@ -61,6 +68,25 @@ struct Sum {
     known = known && inner.known;
     if (!inner.wrong.empty()) fail(inner.wrong);
     return result;
+  }
+  /// `8`, `010` in base 8, `0x10` in base 16.
+  std::int64_t literal() {
+    const bool zero = text[at] == '0' && at + 1 < text.size();
+    const bool sixteen = zero && (text[at + 1] == 'x' || text[at + 1] == 'X');
+    const int base = sixteen ? 16 : zero ? 8 : 10;
+    if (sixteen) at += 2;
+    std::int64_t value = 0;
+    const auto [end, error] =
+        std::from_chars(text.data() + at, text.data() + text.size(), value, base);
+    if (error == std::errc::result_out_of_range)
+      fail("is too large, allowed: whole numbers of 64 bits");
+    at = static_cast<std::size_t>(end - text.data());
+    if (error == std::errc::invalid_argument || (at < text.size() && is_word(text[at])))
+      fail("holds a number that is none of base " + std::to_string(base));
+    return value;
+  }
+  static bool is_word(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '#';
   }
   std::int64_t primary() {
     if (++depth > 64) fail("is nested too deeply, allowed: 64 levels");
@@ -79,15 +105,16 @@ struct Sum {
       const std::int64_t operand = primary();
       value = c == '-' ? checked(0, operand, '-') : c == '+' ? operand : operand == 0;
     } else if (c >= '0' && c <= '9') {
-      const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), value);
-      if (error != std::errc{}) fail("is too large, allowed: whole numbers of 64 bits");
-      at = static_cast<std::size_t>(end - text.data());
+      value = literal();
     } else {
       std::size_t end = at;
       while (end < text.size() &&
              (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
         ++end;
-      if (end == at) fail("is no whole number and no name");
+      if (end == at) {
+        fail("is no whole number and no name");
+        return 0;
+      }
       value = name_value(std::string(text.substr(at, end - at)));
       at = end;
     }
@@ -132,7 +159,12 @@ struct Sum {
     for (const Operator* op = next_operator(); op != nullptr && op->level > level && wrong.empty();
          op = next_operator()) {
       at += op->symbol.size();
-      left = apply(op->symbol, left, binary(op->level));
+      const bool left_known = std::exchange(known, true);
+      // a ** b ** c is a ** (b ** c).
+      const std::int64_t right = binary(op->symbol == "**" ? op->level - 1 : op->level);
+      right_known = known;
+      known = known && left_known;
+      left = apply(op->symbol, left, right);
     }
     return left;
   }
@@ -146,12 +178,89 @@ struct Sum {
   }
 };
 
+/// `NAME = rest`, `NAME += rest`, `NAME++`: what an arithmetic command sets.
+struct Setting {
+  std::string name, op;
+  std::size_t rest = 0;
+};
+
+std::optional<Setting> setting_of(const std::string& text) {
+  std::size_t at = 0;
+  const auto blanks = [&] {
+    while (at < text.size() && (text[at] == ' ' || text[at] == '\t' || text[at] == '\n')) ++at;
+  };
+  Setting made;
+  blanks();
+  const bool before = text.compare(at, 2, "++") == 0 || text.compare(at, 2, "--") == 0;
+  if (before) {
+    made.op = text.substr(at, 1);
+    at += 2;
+  }
+  blanks();
+  while (at < text.size() && Sum::is_word(text[at]) && text[at] != '#') made.name += text[at++];
+  if (made.name.empty() || (made.name[0] >= '0' && made.name[0] <= '9')) return {};
+  blanks();
+  if (!before && (text.compare(at, 2, "++") == 0 || text.compare(at, 2, "--") == 0)) {
+    made.op = text.substr(at, 1);
+    at += 2;
+    blanks();
+    if (at != text.size()) return {};
+  } else if (before) {
+    if (at != text.size()) return {};
+  } else if (at < text.size() && text[at] == '=' && text.compare(at, 2, "==") != 0) {
+    made.rest = at + 1;
+  } else if (at + 1 < text.size() && text[at + 1] == '=' &&
+             std::string_view("+-*/%").find(text[at]) != std::string_view::npos) {
+    made.op = text.substr(at, 1);
+    made.rest = at + 2;
+  } else {
+    return {};
+  }
+  return made;
+}
+
 }  // namespace
+
+/// `(( ))` and the words of `let`, which may set a variable.
+Truth Shell::run_arithmetic(const Traced& expression, std::uint32_t origin) {
+  const auto truth = [](const std::optional<std::int64_t>& value) {
+    return !value ? Truth::unknown : *value != 0 ? Truth::yes : Truth::no;
+  };
+  const std::optional<Setting> setting = setting_of(expression.text);
+  if (!setting) return truth(evaluate(expression, origin));
+  Traced sum;
+  if (!setting->op.empty()) sum.add(setting->name + " " + setting->op, origin);
+  if (setting->rest == 0) {
+    sum.add("1", origin);
+  } else {
+    sum.add(" (", origin);
+    sum.add(expression.part(setting->rest, expression.text.size()));
+    sum.add(")", origin);
+  }
+  const bool behind = setting->rest == 0 &&
+                      expression.text.find(setting->name) < expression.text.find_first_of("+-");
+  Traced old;
+  old.add(setting->name, origin);
+  const auto before = behind ? evaluate(old, origin) : std::nullopt;
+  const std::optional<std::int64_t> value = evaluate(sum, origin);
+  Traced text;
+  if (value)
+    text.add(std::to_string(*value), origin);
+  else
+    text.add(unknown_mark, origin);
+  Variable& target = variable(setting->name, origin);
+  if (target.array && !target.values.empty())
+    target.values.front() = text;
+  else
+    target = {target.array, {text}};
+  return truth(behind ? before : value);
+}
 
 std::optional<std::int64_t> Shell::evaluate(const Traced& expression, std::uint32_t origin) {
   Sum sum{expression.text, state_.variables};
   const std::int64_t value = sum.whole();
-  if (!sum.known) return {};
+  // What is wrong whatever the values are ends the script.
+  if (!sum.known && (sum.wrong.empty() || !expression.known())) return {};
   if (!sum.wrong.empty()) refuse(sources_, origin, "the arithmetic " + sum.wrong);
   return value;
 }

@@ -34,6 +34,30 @@ bool launches(const std::vector<Traced>& words) {
 
 }  // namespace
 
+/// The commands of the shell that set what nobody follows.
+void Shell::check_builtin(const std::vector<Traced>& words, std::uint32_t origin) {
+  const std::string& first = words.front().text;
+  const auto given = [&](const std::string& option) {
+    return std::ranges::any_of(words, [&](const Traced& w) { return w.text == option; });
+  };
+  if (first == "alias" && words.size() > 1)
+    refuse(sources_, origin, "sets an alias, which is not followed");
+  if (first == "shopt" && (given("-s") || given("-u")))
+    for (std::size_t i = 1; i < words.size(); ++i)
+      if (!one_of(words[i].text, {"-s", "-u", "-q", "checkwinsize", "histappend", "globstar",
+                                  "dotglob", "inherit_errexit", "cmdhist", "nullglob"}))
+        refuse(sources_, words[i].origin(origin),
+               "changes the shell by shopt " + words[i].text + ", which is not followed");
+  if (first == "enable" || first == "trap") {
+    const bool action = words.size() > 2 && !words[1].text.empty() && words[1].text != "-";
+    const bool always =
+        given("EXIT") || given("0") || given("DEBUG") || given("RETURN") || given("ERR");
+    const bool does = words.size() > 1 && words[1].text.find("--") != std::string::npos;
+    if (first == "enable" || (action && always && does))
+      refuse(sources_, origin, "has " + first + ", which is not followed");
+  }
+}
+
 Truth Shell::run_simple(const Command& command) {
   keep_document(command);
   if (command.words.empty()) {
@@ -43,43 +67,92 @@ Truth Shell::run_simple(const Command& command) {
   std::vector<Traced> words;
   for (const Word& word : command.words)
     for (Traced& value : fields(word)) words.push_back(std::move(value));
-  if (words.empty()) return Truth::yes;
-  const std::string& first = words.front().text;
-  // NAME=value in front of a launch is its environment.
-  if (one_of(first, {"export", "local", "declare", "readonly", "typeset"}) || launches(words))
+  if (words.empty()) {
     for (const Assignment& assignment : command.assignments) assign(assignment);
-  return run_words(command, words);
+    return Truth::yes;
+  }
+  const std::string& first = words.front().text;
+  const bool declares = one_of(first, {"export", "local", "declare", "readonly", "typeset"});
+  if (declares && !state_.functions.contains(first)) {
+    declare(command, words);
+    return Truth::yes;
+  }
+  if (command.assignments.empty()) return run_words(command, words);
+  return run_within(command, words);
+}
+
+Truth Shell::run_within(const Command& command, const std::vector<Traced>& words) {
+  const std::string& first = words.front().text;
+  if (launches(words) && !state_.functions.contains(first)) {
+    for (const Assignment& assignment : command.assignments)
+      if (!assignment.array) state_.environment[assignment.name] = single(assignment.value);
+    return run_words(command, words);
+  }
+  // Commands of others see them alone.
+  if (!state_.functions.contains(first) && !one_of(first, {"eval", "source", "."}))
+    return run_words(command, words);
+  Frame frame;
+  for (const Assignment& assignment : command.assignments) {
+    const auto found = state_.variables.find(assignment.name);
+    frame.emplace(assignment.name,
+                  found == state_.variables.end() ? std::nullopt : std::optional(found->second));
+    assign(assignment);
+  }
+  const std::size_t lent = lent_.size();
+  for (const auto& [name, value] : frame) lent_.push_back(name);
+  const Truth last = run_words(command, words);
+  lent_.resize(lent);
+  restore(std::move(frame));
+  return last;
 }
 
 /// Words of the shell that change its state; nothing for others.
 std::optional<Truth> Shell::change_state(const std::vector<Traced>& words, std::uint32_t origin) {
   const std::string& first = words.front().text;
+  check_builtin(words, origin);
   if (first == "unset") {
-    for (const Traced& name : words) {
-      state_.variables.erase(name.text);
-      std::erase(state_.order, name.text);
-    }
+    unset(words, origin);
     return Truth::yes;
   }
+  if (first == "break" || first == "continue") {
+    jump(words, origin);
+    return Truth::yes;
+  }
+  if (first == "let") {
+    Truth last = Truth::no;
+    for (std::size_t i = 1; i < words.size(); ++i) last = run_arithmetic(words[i], origin);
+    return last;
+  }
   if (first == "shift") {
-    if (!state_.positional.empty()) state_.positional.erase(state_.positional.begin());
+    const auto count = words.size() < 2   ? std::optional<std::int64_t>(1)
+                       : words[1].known() ? evaluate(words[1], origin)
+                                          : std::nullopt;
+    const auto size = static_cast<std::int64_t>(state_.positional.size());
+    if (!count || *count < 0 || !std::ranges::all_of(state_.positional, &Traced::known))
+      refuse(sources_, origin, "shifts by a number that is not known");
+    if (*count > size) return Truth::no;
+    state_.positional.erase(state_.positional.begin(), state_.positional.begin() + *count);
     return Truth::yes;
   }
   if (first == "set") {
-    const auto dashes = std::ranges::find(words, "--", &Traced::text);
-    if (dashes != words.end()) state_.positional.assign(dashes + 1, words.end());
+    set_options(words, origin);
     return Truth::yes;
   }
-  if (first == "return") {
-    state_.returned = true;
-    return Truth::yes;
-  }
-  if (first == "read" || first == "mapfile" || first == "readarray") {
-    Traced mark;
-    mark.add(unknown_mark, origin);
-    for (std::size_t i = 1; i < words.size(); ++i)
-      if (!words[i].text.starts_with('-')) variable(words[i].text) = {false, {mark}};
-    return Truth::unknown;
+  if (first == "return") return give_back(words, origin);
+  const bool reads = one_of(first, {"read", "mapfile", "readarray"});
+  if (reads || first == "getopts" ||
+      (first == "printf" && words.size() > 2 && words[1].text == "-v")) {
+    const auto lose = [&](const std::string& name) {
+      if (!name.empty() && !name.starts_with('-') && name.find(unknown_mark) == std::string::npos)
+        variable(name.substr(0, name.find('[')), origin) = {false, {unknown_value(origin)}};
+    };
+    if (reads)
+      for (std::size_t i = 1; i < words.size(); ++i) lose(words[i].text);
+    if (reads && words.size() < 2) lose(first == "read" ? "REPLY" : "MAPFILE");
+    if (!reads && words.size() > 2) lose(words[2].text);
+    if (first == "getopts")
+      for (const char* name : {"OPTARG", "OPTIND"}) lose(name);
+    return first == "printf" ? Truth::yes : Truth::unknown;
   }
   return {};
 }
@@ -87,18 +160,29 @@ std::optional<Truth> Shell::change_state(const std::vector<Traced>& words, std::
 Truth Shell::run_words(const Command& command, const std::vector<Traced>& words) {
   const std::string& first = words.front().text;
   const std::uint32_t origin = command.origin;
-  if (functions_.contains(first)) return run_function(words);
+  if (state_.functions.contains(first)) return run_function(words);
+  if ((first == "command" || first == "builtin") && words.size() > 1 &&
+      !words[1].text.starts_with('-')) {
+    if (state_.functions.contains(words[1].text))
+      refuse(sources_, origin,
+             "has " + first + " before a name of a function, which is not followed");
+    return run_words(command, {words.begin() + 1, words.end()});
+  }
   if (first == "[" || first == "test") {
     std::vector<Traced> inner(words.begin() + 1, words.end());
-    if (first == "[" && !inner.empty() && inner.back().text == "]") inner.pop_back();
-    return test(inner, false);
+    const bool closes = !inner.empty() && inner.back().text == "]";
+    if (first == "[" && !closes) return Truth::no;
+    if (first == "[") inner.pop_back();
+    return test(inner, origin);
   }
   if (first == "source" || first == ".") return run_source(words, origin);
   if (const auto changed = change_state(words, origin)) return *changed;
   if (first == "exit" || first == "exec") {
     if (first == "exit") state_.ended = origin;
     if (first == "exit" || words.size() < 2) return Truth::unknown;
-    return run_words(command, {words.begin() + 1, words.end()});
+    const Truth last = run_words(command, {words.begin() + 1, words.end()});
+    state_.ended = origin;
+    return last;
   }
   if (first == "eval") {
     Traced text;
@@ -113,9 +197,8 @@ Truth Shell::run_words(const Command& command, const std::vector<Traced>& words)
     return Truth::unknown;
   }
   if (runs_its_text(command, words)) return Truth::unknown;
-  if (one_of(first,
-             {"true", ":", "echo", "printf", "export", "local", "declare", "readonly", "typeset",
-              "ulimit", "set", "cat", "mkdir", "cd", "pushd", "popd", "sleep", "wait", "tee"}))
+  if (one_of(first, {"true", ":", "echo", "printf", "ulimit", "cat", "mkdir", "cd", "pushd", "popd",
+                     "sleep", "wait", "tee"}))
     return Truth::yes;
   return first == "false" ? Truth::no : Truth::unknown;
 }

@@ -20,6 +20,8 @@ Command Parser::command() {
     made = each();
   } else if (first == "while" || first == "until") {
     made = loop();
+  } else if (first == "select" || first == "coproc") {
+    fail("begins with '" + std::string(first) + "', which is not followed");
   } else if (first == "function") {
     at_ += first.size();
     skip_blanks();
@@ -86,7 +88,13 @@ Command Parser::selection() {
     if (peek() != ')') fail("stands where ')' ends the patterns of a case");
     ++at_;
     branch.body = list();
-    if (peek() == ';' && peek(1) == ';') at_ += 2;
+    if (peek() == ';' && peek(1) == '&') {
+      branch.behind = Branch::Behind::body;
+      at_ += 2;
+    } else if (peek() == ';' && peek(1) == ';') {
+      at_ += 2;
+      if (peek() == '&') branch.behind = Branch::Behind::patterns, ++at_;
+    }
     made.branches.push_back(std::move(branch));
   }
   return made;
@@ -99,7 +107,8 @@ Command Parser::each() {
   skip_blanks();
   if (peek() == '(') fail("is a loop with a counter, allowed: for NAME in WORDS");
   made.name = std::string(word().raw());
-  if (take("in")) {
+  made.positional = !take("in");
+  if (!made.positional) {
     for (skip_blanks(); at_ < text().size() && peek() != '\n' && peek() != ';'; skip_blanks()) {
       const std::size_t before = at_;
       made.words.push_back(word());
@@ -157,8 +166,13 @@ Command Parser::arithmetic() {
   Command made;
   made.kind = Command::Kind::arithmetic;
   const std::size_t begin = at_ + 2;
-  const std::size_t end = text().find("))", begin);
-  if (end == std::string::npos) fail("opens ((, which has no end");
+  std::size_t end = begin;
+  for (int open = 0; end < text().size(); ++end) {
+    if (open == 0 && text().compare(end, 2, "))") == 0) break;
+    if (text()[end] == '(') ++open;
+    if (text()[end] == ')') --open;
+  }
+  if (end >= text().size()) fail("opens ((, which has no end");
   made.words.push_back({&source_, begin, end});
   at_ = end + 2;
   return made;

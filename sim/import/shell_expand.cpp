@@ -16,10 +16,6 @@ constexpr std::size_t most_expanded = 1 << 20;
 constexpr int most_stars = 4;
 constexpr std::size_t longest_cut = 4096;
 
-/// What the shell or the machine sets, and a file does not say.
-constexpr std::array<std::string_view, 9> of_the_machine{
-    "HOME", "PWD", "OLDPWD", "USER", "HOSTNAME", "PATH", "RANDOM", "BASH_SOURCE", "SECONDS"};
-
 bool is_name(char c) {
   return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
@@ -68,7 +64,56 @@ Traced without(const Traced& value, const std::string& pattern, bool front, bool
   return front ? value.part(*best, size) : value.part(0, size - *best);
 }
 
+/// `{a,b}` and `{1..4}` outside of quotes, which become several words.
+bool has_braces(std::string_view raw) {
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    if (raw[i] == '\\') {
+      ++i;
+    } else if (raw[i] == '\'' || raw[i] == '"' || raw[i] == '`') {
+      const char quote = raw[i];
+      for (++i; i < raw.size() && raw[i] != quote; ++i)
+        if (raw[i] == '\\' && quote != '\'') ++i;
+    } else if (raw[i] == '$' && i + 1 < raw.size() && (raw[i + 1] == '{' || raw[i + 1] == '(')) {
+      int open = 0;
+      for (++i; i < raw.size(); ++i) {
+        open += raw[i] == '{' || raw[i] == '(' ? 1 : raw[i] == '}' || raw[i] == ')' ? -1 : 0;
+        if (open == 0) break;
+      }
+    } else if (raw[i] == '{') {
+      const std::size_t close = raw.find('}', i);
+      if (close == std::string_view::npos) return false;
+      const std::string_view inside = raw.substr(i + 1, close - i - 1);
+      if (inside.find(',') != std::string_view::npos || inside.find("..") != std::string_view::npos)
+        return true;
+    }
+  }
+  return false;
+}
+
+/// A quoted text that is no word at all where there are none.
+bool names_all(std::string_view inside) {
+  if (inside == "$@" || inside == "${@}") return true;
+  return inside.starts_with("${") && inside.ends_with("[@]}");
+}
+
+/// `"$*"`: one word.
+Traced joined_text(const std::vector<Traced>& values, std::uint32_t origin) {
+  Traced text;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) text.add(' ', origin);
+    text.add(values[i]);
+  }
+  return text;
+}
+
 }  // namespace
+
+bool is_of_the_machine(std::string_view name) {
+  constexpr std::array<std::string_view, 16> names{
+      "HOME",    "PWD",     "OLDPWD", "USER", "HOSTNAME", "PATH",   "RANDOM",       "BASH_SOURCE",
+      "SECONDS", "BASHPID", "EUID",   "UID",  "PPID",     "LINENO", "EPOCHSECONDS", "SRANDOM"};
+  return std::ranges::find(names, name) != names.end();
+}
 
 void Shell::spend(std::size_t bytes, std::uint32_t origin) {
   spent_ += bytes;
@@ -77,21 +122,29 @@ void Shell::spend(std::size_t bytes, std::uint32_t origin) {
 }
 
 std::vector<Traced> Shell::fields(const Word& word) {
-  Fields out{true};
+  if (has_braces(word.raw()))
+    refuse(sources_, word.origin(), "has braces that make several words, allowed: the words");
+  Fields out{Form::words};
   expand(*word.source, word.begin, word.end, out, false);
   return out.take();
 }
 
 Traced Shell::single(const Word& word) {
   if (word.source == nullptr) return {};
-  Fields out{false};
+  Fields out{Form::text};
+  expand(*word.source, word.begin, word.end, out, false);
+  return out.take_single();
+}
+
+Traced Shell::pattern(const Word& word) {
+  Fields out{Form::pattern};
   expand(*word.source, word.begin, word.end, out, false);
   return out.take_single();
 }
 
 Traced Shell::document(const HereDocument& document) {
   if (!document.expand) return document.body;
-  Fields out{false};
+  Fields out{Form::text};
   const std::string& text = document.body.text;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '$' || text[i] == '`') {
@@ -119,19 +172,21 @@ void Shell::expand(const Traced& source, std::size_t begin, std::size_t end, Fie
       if (text[i] == '\n') continue;
       const bool plain =
           quoted && std::string_view("$`\"\\").find(text[i]) == std::string_view::npos;
-      if (plain) out.literal('\\', source.from[i - 1]);
-      out.literal(text[i], source.from[i]);
+      if (plain) out.plain('\\', source.from[i - 1]);
+      out.plain(text[i], source.from[i]);
     } else if (c == '\'' && !quoted) {
       const std::size_t close = std::min(text.find('\'', i + 1), end);
       out.start();
-      for (++i; i < close; ++i) out.literal(text[i], source.from[i]);
+      for (++i; i < close; ++i) out.plain(text[i], source.from[i]);
     } else if (c == '"' && !quoted) {
       const std::size_t close = group_end(source, i, sources_) - 1;
-      out.start();
+      if (!names_all(std::string_view(text).substr(i + 1, close - i - 1))) out.start();
       expand(source, i + 1, std::min(close, end), out, true);
       i = close;
     } else if (c == '$' || c == '`') {
       i = expand_dollar(source, i, end, out, quoted) - 1;
+    } else if (quoted) {
+      out.plain(c, source.from[i]);
     } else {
       out.literal(c, source.from[i]);
     }
@@ -148,7 +203,7 @@ std::size_t Shell::expand_dollar(const Traced& source, std::size_t at, std::size
     const bool sum = next == '(' && at + 2 < end && text[at + 2] == '(' && text[close - 2] == ')';
     Traced value = unknown(source.from[at]);
     if (sum) {
-      Fields expression{false};
+      Fields expression{Form::text};
       expand(source, at + 3, close - 2, expression, true);
       const auto result = evaluate(expression.take_single(), source.from[at]);
       if (result) value = number(*result, source.from[at]);
@@ -160,6 +215,13 @@ std::size_t Shell::expand_dollar(const Traced& source, std::size_t at, std::size
     const std::size_t close = std::min(group_end(source, at, sources_), end);
     expand_parameter(source, at + 2, close - 1, out, quoted);
     return close;
+  }
+  if (!quoted && next == '"') return at + 1;  // a text to translate
+  if (!quoted && next == '\'') {
+    const std::size_t close = std::min(text.find('\'', at + 2), end);
+    if (text.substr(at, close - at).find('\\') != std::string::npos)
+      refuse(sources_, source.from[at], "has escapes in $' ', allowed: ' ' or the characters");
+    return at + 1;
   }
   const std::size_t behind = name_end(text, at + 1, end);
   if (behind == at + 1) {
@@ -176,6 +238,8 @@ std::size_t Shell::expand_dollar(const Traced& source, std::size_t at, std::size
 std::optional<std::vector<Traced>> Shell::look_up(const std::string& name, const std::string& index,
                                                   std::uint32_t origin) {
   if (name == "@" || name == "*") return state_.positional;
+  if (name == "#" && !std::ranges::all_of(state_.positional, &Traced::known))
+    return std::vector{unknown(origin)};
   if (name == "#")
     return std::vector{number(static_cast<std::int64_t>(state_.positional.size()), origin)};
   if (name == "0" || name == "?" || name == "$" || name == "!" || name == "-")
@@ -187,8 +251,7 @@ std::optional<std::vector<Traced>> Shell::look_up(const std::string& name, const
   }
   const auto found = state_.variables.find(name);
   if (found == state_.variables.end()) {
-    if (std::ranges::find(of_the_machine, name) != of_the_machine.end())
-      return std::vector{unknown(origin)};
+    if (is_of_the_machine(name) || state_.unset_ends) return std::vector{unknown(origin)};
     return {};
   }
   const std::vector<Traced>& values = found->second.values;
@@ -216,15 +279,24 @@ void Shell::expand_parameter(const Traced& source, std::size_t begin, std::size_
   std::size_t at = behind;
   std::string index;
   if (at < end && text[at] == '[') {
-    const std::size_t close = text.find(']', at);
-    if (close >= end) refuse(sources_, origin, "opens an index that has no end");
-    index = text.substr(at + 1, close - at - 1);
+    const std::size_t close = text.rfind(']', end - 1);
+    if (close == std::string::npos || close <= at || close >= end)
+      refuse(sources_, origin, "opens an index that has no end");
+    Fields inner{Form::text};
+    expand(source, at + 1, close, inner, true);
+    index = inner.take_single().text;
     at = close + 1;
   }
   const bool all = index == "@" || index == "*" || name == "@" || name == "*";
+  joins_ = index == "*" || name == "*";
   std::optional<std::vector<Traced>> values = look_up(name, index, origin);
   for (const Traced& value : values.value_or(std::vector<Traced>{}))
-    spend(value.text.size(), origin);
+    spend(value.text.size() + 1, origin);
+  const bool known = !values || std::ranges::all_of(*values, &Traced::known);
+  if (length && !known) {
+    out.quoted(unknown(origin));
+    return;
+  }
   if (length) {
     const std::size_t size = !values ? 0 : all ? values->size() : values->front().text.size();
     out.quoted(number(static_cast<std::int64_t>(size), origin));
@@ -238,7 +310,9 @@ void Shell::expand_operator(const Traced& source, std::size_t at, std::size_t en
                             Fields& out, bool quoted, bool all) {
   const std::string& text = source.text;
   const std::uint32_t origin = source.from[std::min(at, text.size() - 1)];
+  const bool joins = joins_;
   const auto put = [&](const std::vector<Traced>& list) {
+    if (all && quoted && joins) return out.quoted(joined_text(list, origin));
     if (all) return out.elements(list, quoted);
     for (const Traced& value : list) quoted ? out.quoted(value) : out.value(value);
   };
@@ -249,12 +323,14 @@ void Shell::expand_operator(const Traced& source, std::size_t at, std::size_t en
   const std::size_t word = at + (colon ? 2 : 1);
   if (kind == '-' || kind == '=') {
     if (!missing) return put(*values);
-    Fields inner{false};
+    Fields inner{Form::text};
     expand(source, word, end, inner, quoted);
     const Traced value = inner.take_single();
-    if (kind == '=') variable(name) = {false, {value}};
+    if (kind == '=') variable(name, origin) = {false, {value}};
     return quoted ? out.quoted(value) : out.value(value);
   }
+  const bool known = !values || std::ranges::all_of(*values, &Traced::known);
+  if (kind == '+' && colon && !known) return put({unknown(origin)});
   if (kind == '+') {
     if (!missing) expand(source, word, end, out, quoted);
     return;
@@ -263,10 +339,11 @@ void Shell::expand_operator(const Traced& source, std::size_t at, std::size_t en
     if (missing) refuse(sources_, origin, name + " is not set, and the script ends without it");
     return put(*values);
   }
-  if (!colon && (kind == '%' || kind == '#') && values) {
+  if (!colon && (kind == '%' || kind == '#') && !values) return put({});
+  if (!colon && (kind == '%' || kind == '#')) {
     const bool twice = at + 1 < end && text[at + 1] == kind;
-    Fields pattern{false};
-    expand(source, at + (twice ? 2 : 1), end, pattern, quoted);
+    Fields pattern{Form::pattern};
+    expand(source, at + (twice ? 2 : 1), end, pattern, false);
     const Traced shape = pattern.take_single();
     for (Traced& value : *values)
       value = value.known() && shape.known() ? without(value, shape.text, kind == '#', twice)

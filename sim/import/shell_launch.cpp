@@ -117,6 +117,9 @@ std::vector<Setting> environment_of(const shell::Shell& shell) {
     const Traced& value = variable.values.front();
     all.push_back({name, {value.text}, shell.place(value.origin()), false});
   }
+  for (const auto& [name, value] : shell.state().environment)
+    if (!shell.state().variables.contains(name))
+      all.push_back({name, {value.text}, shell.place(value.origin()), false});
   return all;
 }
 

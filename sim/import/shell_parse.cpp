@@ -57,9 +57,7 @@ void Parser::skip_lines() {
     skip_blanks();
     if (peek() == '\n') {
       newline();
-    } else if (peek() == ';' && peek(1) != ';') {
-      ++at_;
-    } else if (peek() == '&' && peek(1) != '&') {
+    } else if (peek() == ';' && peek(1) != ';' && peek(1) != '&') {
       ++at_;
     } else {
       return;
@@ -97,7 +95,7 @@ void Parser::need(std::string_view keyword) {
 
 bool Parser::at_end_of_list() const {
   if (at_ >= text().size() || peek() == ')' || peek() == '}') return true;
-  if (peek() == ';' && peek(1) == ';') return true;
+  if (peek() == ';' && (peek(1) == ';' || peek(1) == '&')) return true;
   return std::ranges::find(closers, next_word()) != closers.end();
 }
 
@@ -105,6 +103,7 @@ List Parser::list() {
   if (++depth_ > 64) fail("is nested too deeply, allowed: 64 levels");
   List all;
   for (skip_lines(); !at_end_of_list(); skip_lines()) {
+    const std::size_t first = all.size();
     all.push_back(pipeline(Pipeline::Joint::sequence));
     for (;;) {
       skip_blanks();
@@ -114,9 +113,25 @@ List Parser::list() {
       skip_lines();
       all.push_back(pipeline(both ? Pipeline::Joint::on_success : Pipeline::Joint::on_failure));
     }
+    if (peek() == '&') background(all, first);
   }
   --depth_;
   return all;
+}
+
+/// `a && b &` runs in a shell of its own, which nobody waits for.
+void Parser::background(List& all, std::size_t first) {
+  ++at_;
+  Command made;
+  made.kind = Command::Kind::subshell;
+  made.background = true;
+  made.origin = all[first].commands.front().origin;
+  Branch branch;
+  branch.body.assign(std::make_move_iterator(all.begin() + static_cast<std::ptrdiff_t>(first)),
+                     std::make_move_iterator(all.end()));
+  made.branches.push_back(std::move(branch));
+  all.resize(first);
+  all.push_back({Pipeline::Joint::sequence, false, {std::move(made)}});
 }
 
 Pipeline Parser::pipeline(Pipeline::Joint joint) {
@@ -127,6 +142,11 @@ Pipeline Parser::pipeline(Pipeline::Joint joint) {
     ++at_;
     skip_blanks();
   }
+  if (next_word() == "time") {
+    at_ += 4;
+    skip_blanks();
+    if (next_word() == "-p") at_ += 2;
+  }
   made.commands.push_back(command());
   for (skip_blanks(); peek() == '|' && peek(1) != '|'; skip_blanks()) {
     at_ += peek(1) == '&' ? 2 : 1;
@@ -136,14 +156,30 @@ Pipeline Parser::pipeline(Pipeline::Joint joint) {
   return made;
 }
 
+std::size_t Parser::index_end(std::size_t at) const {
+  if (at >= text().size() || text()[at] != '[') return at;
+  for (std::size_t i = at + 1; i < text().size(); ++i) {
+    const char c = text()[i];
+    if (c == ']') return i + 1;
+    if (std::string_view(" \t\n;&|<>()").find(c) != std::string_view::npos) return at;
+    if (c == '"' || c == '\'' ||
+        (c == '$' && i + 1 < text().size() && (text()[i + 1] == '(' || text()[i + 1] == '{')))
+      i = group_end(source_, i, sources_) - 1;
+  }
+  return at;
+}
+
 bool Parser::assignment(Command& made) {
   std::size_t end = at_;
   if (!begins_name(peek())) return false;
   while (end < text().size() && continues_name(text()[end])) ++end;
-  const bool append = text().substr(end, 2) == "+=";
-  if (!append && text().substr(end, 1) != "=") return false;
-  Assignment assigned{text().substr(at_, end - at_), append, false, {}, {}};
-  at_ = end + (append ? 2 : 1);
+  const std::size_t behind = index_end(end);
+  const bool append = text().compare(behind, 2, "+=") == 0;
+  if (!append && text().compare(behind, 1, "=") != 0) return false;
+  Assignment assigned{text().substr(at_, end - at_), append, false, {}, {}, {}};
+  if (behind != end) assigned.index = {&source_, end + 1, behind - 1};
+  at_ = behind + (append ? 2 : 1);
+  if (peek() == '(' && behind != end) fail("assigns a list to one element, allowed: one value");
   if (peek() == '(') {
     assigned.array = true;
     assigned.value = {&source_, at_, at_ + 1};
@@ -171,6 +207,8 @@ std::vector<Word> Parser::elements() {
       fail("ends inside a list of words, which ')' closes");
     } else {
       const std::size_t before = at_;
+      if (const std::size_t end = index_end(at_); end != at_ && text().compare(end, 1, "=") == 0)
+        fail("gives an element its place in a list, allowed: NAME[index]=value");
       all.push_back(word());
       if (at_ == before) fail("stands in a list of words, allowed there: words and ')'");
     }
@@ -181,12 +219,12 @@ std::vector<Word> Parser::elements() {
 bool Parser::redirect(Command& made) {
   std::size_t at = at_;
   while (at < text().size() && text()[at] >= '0' && text()[at] <= '9') ++at;
-  const bool both = text().substr(at, 2) == "&>";
+  const bool both = text().compare(at, 2, "&>") == 0;
   if (both) ++at;
   if (at >= text().size() || (text()[at] != '<' && text()[at] != '>')) return false;
   if (at != at_ && !both && at_ > 0 && continues_name(text()[at_ - 1])) return false;
   at_ = at;
-  if (text().substr(at_, 2) == "<<" && text().substr(at_, 3) != "<<<") {
+  if (text().compare(at_, 2, "<<") == 0 && text().compare(at_, 3, "<<<") != 0) {
     here(made);
     return true;
   }

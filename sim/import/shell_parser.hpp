@@ -31,6 +31,8 @@ class Parser {
   Command command();
   Command simple();
   bool assignment(Command& made);
+  /// The end of `[index]` at `at`; `at` where none stands there.
+  std::size_t index_end(std::size_t at) const;
   std::vector<Word> elements();
   bool redirect(Command& made);
   void here(Command& made);
@@ -46,6 +48,8 @@ class Parser {
   const Traced& source_;
   const Sources& sources_;
   std::deque<HereDocument>& documents_;
+  void background(List& all, std::size_t first);
+
   std::size_t at_ = 0;
   int depth_ = 0;
   std::vector<HereDocument*> waiting_;

@@ -9,12 +9,18 @@ namespace {
 constexpr std::size_t most_steps = 10000;
 /// Conditions that nobody can decide copy all that is known.
 constexpr std::size_t most_forks = 100;
+constexpr std::size_t most_copied = 256U << 20U;
 constexpr std::size_t most_rounds = 1000;
 constexpr int deepest_calls = 32;
 
 Truth turned(Truth value) {
   if (value == Truth::unknown) return value;
   return value == Truth::yes ? Truth::no : Truth::yes;
+}
+
+Truth both(Truth a, Truth b) {
+  if (a == Truth::no || b == Truth::no) return Truth::no;
+  return a == Truth::yes && b == Truth::yes ? Truth::yes : Truth::unknown;
 }
 
 bool same(const std::vector<Traced>& a, const std::vector<Traced>& b) {
@@ -30,11 +36,34 @@ bool alike(const State& a, const State& b) {
   const bool files = std::ranges::equal(a.files, b.files, [](const auto& x, const auto& y) {
     return x.first == y.first && x.second.text == y.second.text;
   });
-  return variables && files && a.ended.has_value() == b.ended.has_value() &&
-         same(a.positional, b.positional) && a.launches.size() == b.launches.size();
+  const bool launches = std::ranges::equal(a.launches, b.launches,
+                                           [](const auto& x, const auto& y) { return same(x, y); });
+  const bool frames = std::ranges::equal(
+      a.frames, b.frames, [](const Frame& x, const Frame& y) { return x.size() == y.size(); });
+  return variables && files && launches && frames && a.ended.has_value() == b.ended.has_value() &&
+         a.returned == b.returned && a.jump.levels == b.jump.levels &&
+         a.jump.again == b.jump.again && a.functions == b.functions && a.fixed == b.fixed &&
+         a.failure_ends == b.failure_ends && a.unset_ends == b.unset_ends &&
+         same(a.positional, b.positional);
 }
 
 }  // namespace
+
+std::size_t State::weight() const {
+  constexpr std::size_t of_a_value = 128;
+  std::size_t all = 0;
+  const auto add = [&](const std::vector<Traced>& values) {
+    for (const Traced& value : values) all += of_a_value + 5 * value.text.size();
+  };
+  for (const auto& [name, variable] : variables) add(variable.values), all += of_a_value;
+  for (const Frame& frame : frames)
+    for (const auto& [name, variable] : frame)
+      if (variable) add(variable->values);
+  for (const auto& words : launches) add(words);
+  for (const auto& [name, text] : files) add({text});
+  add(positional);
+  return all;
+}
 
 void Shell::run(const std::string& path, std::string text) {
   directory_ = std::filesystem::path(path).parent_path();
@@ -49,42 +78,84 @@ void Shell::step(std::uint32_t origin) {
     refuse(sources_, origin, "runs on and on, allowed: 10000 commands in all of the script");
 }
 
+/// With `set -e` a command that fails ends the script, unless something asks for its success.
 Truth Shell::run(const List& list) {
   Truth last = Truth::yes;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    if (state_.ended || state_.returned) return last;
+    if (state_.leaves()) return last;
     const Pipeline& pipeline = list[i];
+    const bool asked = i + 1 < list.size() && list[i + 1].joint != Pipeline::Joint::sequence;
+    tested_ += asked ? 1 : 0;
+    bool ran = true;
     if (pipeline.joint == Pipeline::Joint::sequence) {
       last = run(pipeline);
-      continue;
-    }
-    const bool wanted = pipeline.joint == Pipeline::Joint::on_success;
-    if (last == Truth::unknown) {
+    } else if (last == Truth::unknown) {
       const List right{Pipeline{Pipeline::Joint::sequence, pipeline.negated, pipeline.commands}};
       last = run_either(pipeline.commands.front().origin, &right, nullptr);
-    } else if ((last == Truth::yes) == wanted) {
+    } else if ((last == Truth::yes) == (pipeline.joint == Pipeline::Joint::on_success)) {
       last = run(pipeline);
+    } else {
+      ran = false;
     }
+    tested_ -= asked ? 1 : 0;
+    last_ = last;
+    const bool fails = ran && !asked && !pipeline.negated && last == Truth::no;
+    if (fails && state_.failure_ends && tested_ == 0 && !state_.leaves())
+      state_.ended = pipeline.commands.front().origin;
   }
   return last;
 }
 
+/// Each command of several runs in a shell of its own.
 Truth Shell::run(const Pipeline& pipeline) {
+  tested_ += pipeline.negated ? 1 : 0;
   Truth last = Truth::yes;
-  for (const Command& command : pipeline.commands) last = run(command);
+  if (pipeline.commands.size() == 1) {
+    last = run(pipeline.commands.front());
+  } else {
+    Truth all = Truth::yes;
+    for (const Command& command : pipeline.commands) {
+      last = run_subshell(command.origin, [&] { return run(command); });
+      all = both(all, last);
+    }
+    if (state_.pipes_fail) last = all;
+  }
+  tested_ -= pipeline.negated ? 1 : 0;
   return pipeline.negated ? turned(last) : last;
+}
+
+/// What runs in a shell of its own leaves launches and files, and nothing else.
+Truth Shell::run_subshell(std::uint32_t origin, const std::function<Truth()>& body) {
+  copied_ += state_.weight();
+  if (copied_ > most_copied)
+    refuse(sources_, origin, "has subshells that copy too much, allowed: 256 MiB in all");
+  const State before = state_;
+  const std::int64_t loops = std::exchange(loops_, 0);
+  const Truth last = body();
+  loops_ = loops;
+  State inside = std::exchange(state_, before);
+  state_.launches = std::move(inside.launches);
+  state_.files = std::move(inside.files);
+  state_.environment = std::move(inside.environment);
+  return last;
 }
 
 Truth Shell::run_either(std::uint32_t origin, const List* one, const List* other) {
   if (++forks_ > most_forks)
     refuse(sources_, origin, "has too many conditions that cannot be decided, allowed: 100");
+  copied_ += 2 * state_.weight();
+  if (copied_ > most_copied)
+    refuse(sources_, origin, "copies too much for conditions that cannot be decided");
   const State before = state_;
   if (one != nullptr) run(*one);
   State first = std::exchange(state_, before);
   if (other != nullptr) run(*other);
-  // A way that leaves the script is not the one that trains.
-  if (first.ended && !state_.ended) return Truth::unknown;
-  if (state_.ended && !first.ended) {
+  // A way that leaves the script without a launch is not the one that trains.
+  const auto leaves = [&](const State& way) {
+    return way.ended && way.launches.size() == before.launches.size();
+  };
+  if (leaves(first) && !state_.ended) return Truth::unknown;
+  if (leaves(state_) && !first.ended) {
     state_ = std::move(first);
     return Truth::unknown;
   }
@@ -103,12 +174,8 @@ Truth Shell::run(const Command& command) {
       return run_simple(command);
     case Kind::test:
       return run_test(command);
-    case Kind::arithmetic: {
-      const Traced text = single(command.words.front());
-      const auto value = evaluate(text, command.origin);
-      if (!value) return Truth::unknown;
-      return *value != 0 ? Truth::yes : Truth::no;
-    }
+    case Kind::arithmetic:
+      return run_arithmetic(single(command.words.front()), command.origin);
     case Kind::condition:
       return run_condition(command);
     case Kind::selection:
@@ -118,35 +185,26 @@ Truth Shell::run(const Command& command) {
     case Kind::loop:
       return run_loop(command);
     case Kind::function:
-      functions_[command.name] = &command.branches.front().body;
+      state_.functions[command.name] = &command.branches.front().body;
       return Truth::yes;
     case Kind::group:
       return run(command.branches.front().body);
     case Kind::subshell: {
-      const State before = state_;
-      if (++forks_ > most_forks)
-        refuse(sources_, command.origin, "has too many subshells, allowed: 100");
-      const Truth last = run(command.branches.front().body);
-      State inside = std::exchange(state_, before);
-      state_.launches = std::move(inside.launches);
-      state_.files = std::move(inside.files);
-      return last;
+      const Truth last =
+          run_subshell(command.origin, [&] { return run(command.branches.front().body); });
+      return command.background ? Truth::yes : last;
     }
   }
   return Truth::unknown;
 }
 
-Truth Shell::run_test(const Command& command) {
-  std::vector<Traced> words;
-  for (const Word& word : command.words) words.push_back(single(word));
-  return test(words, true);
-}
-
 Truth Shell::run_condition(const Command& command) {
   for (std::size_t i = 0; i < command.branches.size(); ++i) {
     const Branch& branch = command.branches[i];
+    ++tested_;
     const Truth value = branch.condition.empty() ? Truth::yes : run(branch.condition);
-    if (state_.ended) return value;
+    --tested_;
+    if (state_.leaves()) return value;
     if (value == Truth::yes) return run(branch.body);
     if (value == Truth::no) continue;
     const bool has_else = i + 1 < command.branches.size();
@@ -162,87 +220,100 @@ Truth Shell::run_condition(const Command& command) {
 Truth Shell::run_selection(const Command& command) {
   const Traced value = single(command.words.front());
   if (!value.known()) {
-    const State before = state_;
-    for (const Branch& branch : command.branches) {
-      run_either(command.origin, &branch.body, nullptr);
-    }
+    for (const Branch& branch : command.branches) run_either(command.origin, &branch.body, nullptr);
     return Truth::unknown;
   }
+  Truth last = Truth::yes;
+  bool through = false;  // `;&` asks for no pattern
   for (const Branch& branch : command.branches) {
-    for (const Word& pattern : branch.patterns) {
-      const std::vector<Traced> words{
-          value, {"==", {command.origin, command.origin}}, single(pattern)};
-      if (test(words, true) == Truth::yes) return run(branch.body);
+    bool fits = through;
+    for (const Word& word : branch.patterns) {
+      if (fits) break;
+      const TestWord shape{{}, pattern(word), false};
+      const Truth same = compare({value, {}, false}, "==", shape, true, command.origin);
+      if (same == Truth::unknown)
+        refuse(sources_, command.origin,
+               "is a case with a pattern that cannot be decided without running commands");
+      fits = same == Truth::yes;
     }
+    if (!fits) continue;
+    last = run(branch.body);
+    if (state_.leaves() || branch.behind == Branch::Behind::end) return last;
+    through = branch.behind == Branch::Behind::body;
   }
-  return Truth::yes;
+  return last;
+}
+
+bool Shell::leave_loop() {
+  if (state_.ended || state_.returned) return true;
+  if (state_.jump.levels == 0) return false;
+  const bool here = --state_.jump.levels == 0;
+  return !here || !state_.jump.again;
 }
 
 Truth Shell::run_each(const Command& command) {
   std::vector<Traced> values;
   for (const Word& word : command.words)
     for (Traced& value : fields(word)) values.push_back(std::move(value));
-  Truth last = Truth::yes;
-  for (const Traced& value : values) {
-    if (state_.ended || state_.returned) break;
-    step(command.origin);
-    variable(command.name) = {false, {value}};
-    last = run(command.branches.front().body);
+  if (command.positional) values = state_.positional;
+  const List& body = command.branches.front().body;
+  // How many words a command prints, nobody knows.
+  if (!std::ranges::all_of(values, &Traced::known)) {
+    variable(command.name, command.origin) = {false, {unknown_value(command.origin)}};
+    return run_either(command.origin, &body, nullptr);
   }
+  Truth last = Truth::yes;
+  ++loops_;
+  for (const Traced& value : values) {
+    step(command.origin);
+    variable(command.name, command.origin) = {false, {value}};
+    last = run(body);
+    if (leave_loop()) break;
+  }
+  --loops_;
   return last;
 }
 
 Truth Shell::run_loop(const Command& command) {
   const Branch& branch = command.branches.front();
-  for (std::size_t round = 0; !state_.ended && !state_.returned; ++round) {
+  Truth last = Truth::yes;
+  ++loops_;
+  for (std::size_t round = 0; !state_.leaves(); ++round) {
     if (round > most_rounds)
       refuse(sources_, command.origin, "goes round without an end, allowed: 1000 times");
+    ++tested_;
     const Truth value = run(branch.condition);
+    --tested_;
+    if (state_.leaves()) {
+      if (leave_loop()) break;
+      continue;
+    }
     if (value == Truth::unknown)
       refuse(sources_, command.origin,
              "is a loop whose condition cannot be decided without running commands");
-    if ((value == Truth::yes) == command.until) return Truth::yes;
-    run(branch.body);
+    if ((value == Truth::yes) == command.until) break;
+    last = run(branch.body);
+    if (leave_loop()) break;
   }
-  return Truth::yes;
-}
-
-Variable& Shell::variable(const std::string& name) {
-  if (!state_.variables.contains(name)) state_.order.push_back(name);
-  return state_.variables[name];
-}
-
-void Shell::assign(const Assignment& assignment) {
-  if (assignment.array) {
-    std::vector<Traced> values;
-    for (const Word& word : assignment.elements)
-      for (Traced& value : fields(word)) values.push_back(std::move(value));
-    Variable& target = variable(assignment.name);
-    if (!assignment.append) target.values.clear();
-    target.array = true;
-    for (Traced& value : values) target.values.push_back(std::move(value));
-    return;
-  }
-  const Traced value = single(assignment.value);
-  Variable& target = variable(assignment.name);
-  if (!assignment.append || target.values.empty()) {
-    target = {false, {value}};
-  } else {
-    target.values.front().add(value);
-    spend(target.values.front().text.size(),
-          assignment.value.source->from.empty() ? 0 : value.origin());
-  }
+  --loops_;
+  return last;
 }
 
 Truth Shell::run_function(const std::vector<Traced>& words) {
   if (depth_ >= deepest_calls)
     refuse(sources_, words.front().origin(), "calls itself too deeply, allowed: 32 calls");
-  const List* body = functions_.at(words.front().text);
+  const List* body = state_.functions.at(words.front().text);
   std::vector<Traced> before =
       std::exchange(state_.positional, std::vector<Traced>(words.begin() + 1, words.end()));
-  ++depth_;
+  state_.frames.emplace_back();
+  const std::int64_t loops = std::exchange(loops_, 0);
+  ++depth_, ++calls_;
   const Truth last = run(*body);
-  --depth_;
+  --depth_, --calls_;
+  loops_ = loops;
+  Frame frame = std::move(state_.frames.back());
+  state_.frames.pop_back();
+  restore(std::move(frame));
   state_.positional = std::move(before);
   state_.returned = false;
   return last;

@@ -16,11 +16,12 @@ struct Word {
   std::uint32_t origin() const { return source->from[begin]; }
 };
 
-/// `NAME=value`, `NAME+=value`, `NAME=( words )`.
+/// `NAME=value`, `NAME+=value`, `NAME[index]=value`, `NAME=( words )`.
 struct Assignment {
   std::string name;
   bool append = false, array = false;
   Word value;
+  Word index = {};             ///< of one element; without a source: none
   std::vector<Word> elements;  ///< of an array
 };
 
@@ -46,6 +47,9 @@ struct Branch {
   List condition;
   std::vector<Word> patterns;
   List body;
+  /// How an arm of a `case` ends: `;;`, `;&` goes on with the next body, `;;&` with its patterns.
+  enum class Behind { end, body, patterns };
+  Behind behind = Behind::end;
 };
 
 struct Command {
@@ -67,6 +71,8 @@ struct Command {
   std::vector<Word> words;  ///< of simple and test; values of `each`; the word of a selection
   std::string name;         ///< of a function, or the variable of `each`
   bool until = false;       ///< of a loop
+  bool positional = false;  ///< `for NAME` without words
+  bool background = false;  ///< a subshell behind which `&` stands
   std::vector<Branch> branches;
   std::vector<const HereDocument*> here;
   std::vector<Word> written;  ///< files behind > and >>

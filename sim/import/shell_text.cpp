@@ -11,14 +11,16 @@ Traced Traced::part(std::size_t begin, std::size_t end) const {
 }
 
 Traced Sources::add(const std::string& name, std::string text) {
-  const std::uint32_t begin =
-      files_.empty()
-          ? 0
-          : files_.back().begin + static_cast<std::uint32_t>(files_.back().text.size()) + 1;
-  Traced traced{text, {}};
-  for (std::size_t i = 0; i < text.size(); ++i)
-    traced.from.push_back(begin + static_cast<std::uint32_t>(i));
-  files_.push_back({name, std::move(text), begin});
+  const std::uint32_t begin = files_.empty() ? 0 : files_.back().begin + files_.back().size + 1;
+  File file{name, begin, static_cast<std::uint32_t>(text.size()), {0}};
+  Traced traced;
+  traced.from.reserve(text.size());
+  for (std::uint32_t i = 0; i < file.size; ++i) {
+    traced.from.push_back(begin + i);
+    if (text[i] == '\n') file.lines.push_back(i + 1);
+  }
+  traced.text = std::move(text);
+  files_.push_back(std::move(file));
   return traced;
 }
 
@@ -27,12 +29,10 @@ Place Sources::place(std::uint32_t origin) const {
       std::ranges::upper_bound(files_, origin, {}, [](const File& f) { return f.begin; });
   if (behind == files_.begin()) return {};
   const File& file = *std::prev(behind);
-  const std::string_view before = std::string_view(file.text).substr(
-      0, std::min<std::size_t>(origin - file.begin, file.text.size()));
-  const std::size_t line = before.rfind('\n');
-  const std::size_t start = line == std::string_view::npos ? 0 : line + 1;
-  return {file.name, 1 + static_cast<int>(std::ranges::count(before, '\n')),
-          1 + static_cast<int>(before.size() - start)};
+  const std::uint32_t at = std::min(origin - file.begin, file.size);
+  const auto line = std::prev(std::ranges::upper_bound(file.lines, at));
+  return {file.name, 1 + static_cast<int>(line - file.lines.begin()),
+          1 + static_cast<int>(at - *line)};
 }
 
 }  // namespace stepcast::shell

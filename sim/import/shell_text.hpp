@@ -46,8 +46,9 @@ class Sources {
 
  private:
   struct File {
-    std::string name, text;
-    std::uint32_t begin;
+    std::string name;
+    std::uint32_t begin, size;
+    std::vector<std::uint32_t> lines;  ///< where each begins, from the begin of the file
   };
   std::vector<File> files_;
 };

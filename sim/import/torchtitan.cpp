@@ -162,7 +162,7 @@ void import_chunks(Job& job, const KnownSchedule& known, const Setting* schedule
   const std::int64_t all = job.flavor.layers + ends.first + ends.last;
   std::int64_t chunks = known.chunks;
   if (each != nullptr) {
-    const std::int64_t n = std::max<std::int64_t>(job.args.count_or(each->name, 1), 1);
+    const std::int64_t n = job.args.count_in(each->name, 1, 1, most_counted);
     if (((all + n - 1) / n) % job.pp != 0)
       return job.args.fail(*each, "makes chunks that the stages do not divide");
     chunks = (all + n - 1) / n / job.pp;
@@ -234,7 +234,7 @@ void import_recompute(Job& job) {
                          "keeps some operators of a layer, which training.recompute lacks; give "
                          "--set training.recompute=none, selective or full");
   const std::int64_t n =
-      std::max<std::int64_t>(job.args.count_or("activation_checkpoint.selective_ac_option", 2), 1);
+      job.args.count_in("activation_checkpoint.selective_ac_option", 2, 1, most_counted);
   draft.set("training.recompute",
             n == 1 ? std::string("full") : "[[" + std::to_string(job.flavor.layers / n) + "]]",
             {mode, option});
@@ -363,9 +363,7 @@ std::optional<std::int64_t> import_torchtitan(const std::string& path, const std
                   "30B-A3B, llama4 17bx16e 17bx128e, deepseek_v3 16B 671B");
     return options.devices;
   }
-  const auto degree = [&](const char* name) {
-    return std::clamp<std::int64_t>(args.count_or(name, 1), 1, 1 << 20);
-  };
+  const auto degree = [&](const char* name) { return args.count_in(name, 1, 1, 1 << 20); };
   Job job{args, draft, *found};
   job.tp = degree("parallelism.tensor_parallel_degree");
   job.pp = degree("parallelism.pipeline_parallel_degree");

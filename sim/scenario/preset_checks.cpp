@@ -234,6 +234,11 @@ void check_node(const ClusterSpec& cluster, const std::string& prefix, Checks& c
   checks.require(cluster.host.cores > 0 || cluster.host.core_bandwidth.value() <= 0,
                  key("host.cores.bandwidth"),
                  "is given but host.cores.count is 0, allowed: 0B/s, or a count");
+  checks.require(cluster.host.cores == 0 || cluster.host.core_bandwidth.value() > 0 ||
+                     checks.given(key("host.cores.bandwidth")),
+                 key("host.cores.count"),
+                 "is " + count_text(cluster.host.cores) +
+                     " but counts only with host.cores.bandwidth, allowed: 0, or with it");
   if (const auto* groups = std::get_if<GroupFabric>(&cluster.node_fabric)) {
     checks.require(per_node % groups->group_size == 0, key("node.fabric.size"),
                    "is " + count_text(groups->group_size) + ", must divide the " +

@@ -226,11 +226,39 @@ void check_links(const StallsSpec& spec, const ClusterSpec& cluster, Checks& che
 
 }  // namespace
 
+namespace {
+
+/// Parts of `stalls.spread` that change nothing without another.
+void check_spread(const SpreadSpec& spec, Checks& checks) {
+  const std::string at = "stalls.spread.";
+  const bool draws_any = spec.device || spec.host || spec.node || spec.link || spec.transient;
+  if (checks.given(at + "seed"))
+    checks.require(draws_any, at + "seed",
+                   "is given but nothing is drawn, allowed: with device, host, node, link or "
+                   "transient");
+  if (!spec.node) return;
+  const auto given = [&](const char* key) { return checks.given(at + "node." + key); };
+  if (given("slow_share") && !given("slow_factor"))
+    checks.require(spec.node->slow_share <= 0, at + "node.slow_share",
+                   "is " + shortest(spec.node->slow_share) +
+                       " but no factor is given, allowed: with slow_factor above 1");
+  if (given("slow_factor") && !given("slow_share"))
+    checks.require(spec.node->slow_factor <= 1, at + "node.slow_factor",
+                   "is " + shortest(spec.node->slow_factor) +
+                       " but no node is slow, allowed: with slow_share above 0");
+  if (given("law") && spec.node->law != SpreadSpec::Distribution::Law::empirical)
+    checks.require(given("sigma"), at + "node.law",
+                   "is given without sigma, allowed: with it, or without law");
+}
+
+}  // namespace
+
 void check_stalls(const Scenario& scenario, Checks& checks) {
   const StallsSpec& spec = scenario.stalls;
   if (spec.spread && scenario.synthetic)
     checks.fail("stalls.spread",
                 "is given but a synthetic workload has no device that could differ, allowed: none");
+  if (spec.spread && checks.good_below("stalls.spread")) check_spread(*spec.spread, checks);
   check_affinity(spec, scenario.cluster.host, checks);
   if (spec.gc_pauses && checks.good({"stalls.gc_pauses.duration", "stalls.gc_pauses.period"})) {
     const auto& gc = *spec.gc_pauses;

@@ -117,6 +117,18 @@ TEST_F(PlatformScenario, WhatItNamesMustBeThere) {
             std::string::npos);
 }
 
+TEST_F(PlatformScenario, LatenciesAreTimes) {
+  for (const char* latency : {"-1s", "-1ms", "nanus", "1e300s", "infs"}) {
+    files.write("p.xml",
+                "<?xml version=\"1.0\"?>\n<!DOCTYPE platform SYSTEM "
+                "\"https://simgrid.org/simgrid.dtd\">\n<platform version=\"4.1\"><cluster id=\"c\" "
+                "prefix=\"n-\" suffix=\"\" radical=\"0-15\" speed=\"1Gf\" bw=\"1GBps\" lat=\"" +
+                    std::string(latency) + "\"/></platform>\n");
+    const std::string said = errors(platform_text("devices_per_node: 8"));
+    EXPECT_NE(said.find("latency"), std::string::npos) << latency << ": " << said;
+  }
+}
+
 TEST_F(PlatformScenario, WhatIsNoTextIsRefusedAtItsByte) {
   const std::string cure = ", allowed: XML text in UTF-8";
   files.write("p.xml", "<?xml version='1.0'?>\n<!-- \x1b -->\n");

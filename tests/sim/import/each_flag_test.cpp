@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "flag_trials.hpp"
 #include "sim/import/flags.hpp"
@@ -95,6 +97,74 @@ TEST_P(EachFlag, ChangesTheScenarioBesideWhatItNeeds) {
     EXPECT_FALSE(after.empty()) << trial.flag << "\n" << said;
     EXPECT_EQ(said.find(trial.flag + ": changes nothing"), std::string::npos) << said;
   }
+}
+
+/// Flags whose number may be below 1, or words, with what those mean.
+bool takes_it(std::string_view flag, const std::string& value) {
+  static const std::map<std::string_view, std::set<std::string>> all{
+      {"moe_config.expert_num", {"0"}},          // as 1: no experts
+      {"--noop-layers", {"0"}},                  // one layer, whichever it is
+      {"--dsa-indexer-n-heads", {"0"}},          // what needs it is named
+      {"--moe-expert-capacity-factor", {"-2"}},  // Megatron-LM: none
+  };
+  const auto found = all.find(flag);
+  return found != all.end() && found->second.contains(value);
+}
+
+/// What one number of a flag comes to: refused by its name, or a scenario of its own. False where
+/// the flag takes no number there.
+bool expect_no_other_number(const Form& form, const std::string& flag, const Keys& base,
+                            const std::string& before) {
+  const auto with_value = [&](const std::string& value, std::string& said) {
+    return meaning(form, with(base, {{flag, value}}), said);
+  };
+  std::string said;
+  const std::string one = with_value("1", said), four = with_value("4", said);
+  const std::string other = four.empty() || four == one ? with_value("2", said) : four;
+  const bool numeric = !other.empty() && one != other && other != before;
+  if (!numeric || with_value("true", said) == one) return false;
+  const std::string text = form.from == "torchtitan" ? "\"text\"" : "text";
+  for (const std::string& value :
+       {std::string("0"), std::string("-2"), std::string("1e12"), text}) {
+    if (takes_it(flag, value)) continue;
+    std::string words;
+    const std::string after = with_value(value, words);
+    if (after.empty())
+      EXPECT_NE(words.find(flag.substr(flag.rfind('.') + 1)), std::string::npos)
+          << flag << " " << value << " is refused by another name:\n"
+          << words;
+    else if (value != "0")
+      ADD_FAILURE() << flag << " " << value << " is taken:\n" << words;
+    else
+      EXPECT_TRUE(after != one || one == before || words.find(flag) != std::string::npos)
+          << flag << " 0 is taken for 1";
+  }
+  return true;
+}
+
+TEST_P(EachFlag, RefusesNumbersOutOfItsRange) {
+  Form form = GetParam();
+  std::set<std::string> done;
+  for (const Trial& trial : form.trials) {
+    if (trial.value.find_first_not_of("0123456789") != std::string::npos || trial.value.empty())
+      continue;
+    std::string said;
+    const Keys keys = with(form.bases.at(trial.base), trial.beside);
+    if (!done.contains(trial.flag) &&
+        expect_no_other_number(form, trial.flag, keys, meaning(form, keys, said)))
+      done.insert(trial.flag);
+  }
+  form.cluster = "ideal";  // quickly read, where its device has what the base asks for
+  for (const Keys& base : form.bases) {
+    std::string said;
+    const std::string before = meaning(form, base, said);
+    for (const Flag& flag : launch::flag_table(form.framework).flags)
+      if (flag.treatment == Treatment::taken && flag.arity != launch::Arity::none &&
+          !done.contains(std::string(flag.name)) &&
+          expect_no_other_number(form, std::string(flag.name), base, before))
+        done.insert(std::string(flag.name));
+  }
+  EXPECT_GE(done.size(), 3U);
 }
 
 TEST(GraphKernelFlags, FuseWhereThePassIsEnabled) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "sim/import/launch.hpp"
 #include "sim/import/megatron.hpp"
@@ -90,6 +91,79 @@ TEST(Shell, SaysWhereSomethingIsUndecidable) {
             std::string::npos);
   EXPECT_EQ(complaint("if [ -d x ]; then echo there; fi\npython t.py --x 1"), "");
   EXPECT_EQ(complaint("if [ ! -f t.py ]; then exit 1; fi\npython t.py --x 1"), "");
+}
+
+TEST(Shell, LeavesLoopsWhereTheyAreLeft) {
+  EXPECT_EQ(
+      flags("for G in 8 16 32; do if [ $G -eq 16 ]; then break; fi; done\npython t.py --g $G"),
+      "--g=16");
+  EXPECT_EQ(flags("for i in 1 2 3; do [ $i = 2 ] && continue; A+=\" --x$i\"; done\npython t.py $A"),
+            "--x1 --x3");
+  EXPECT_EQ(
+      flags("for i in 1 2; do for j in 1 2; do A=$i$j; break 2; done; done\npython t.py --a $A"),
+      "--a=11");
+  EXPECT_EQ(complaint("break\npython t.py --x 1"),
+            "run.sh:1:1: has break outside of a loop of its shell");
+}
+
+TEST(Shell, FunctionsHaveNamesOfTheirOwn) {
+  EXPECT_EQ(flags("N=32\nf() { local N=4; }\nf\npython t.py --n $N"), "--n=32");
+  EXPECT_EQ(flags("N=32\nf() { declare N=4; g; }\ng() { M=$N; }\nf\npython t.py --n $N --m $M"),
+            "--n=32 --m=4");
+  EXPECT_EQ(flags("f() { A=$N; }\nN=3 f\npython t.py --a $A --n ${N:-none}"), "--a=3 --n=none");
+  EXPECT_EQ(flags("f() { return 1; }\nif f; then A=1; else A=2; fi\npython t.py --a $A"), "--a=2");
+  EXPECT_NE(complaint("local N=3\npython t.py --n $N"), "");
+}
+
+TEST(Shell, SetsWhatCommandsOfTheShellSet) {
+  EXPECT_EQ(flags("let A=8*2\npython t.py --a $((A * 4 + 8))"), "--a=72");
+  EXPECT_EQ(flags("A=(1 2); A[1]=3; A[2]=4\npython t.py --a \"${A[*]}\""), "--a=1 3 4");
+  EXPECT_EQ(flags("B=5; export \"A=$B\"\npython t.py --a $A"), "--a=5");
+  EXPECT_EQ(flags("time A=4\npython t.py --a $A"), "--a=4");
+  EXPECT_EQ(flags("set -- 1 2 3; shift 2\npython t.py --a $1 --n $#"), "--a=3 --n=1");
+  EXPECT_EQ(flags("A=1\n{ A=2; } | cat\n(A=3)\nA=4 &\npython t.py --a $A"), "--a=1");
+  EXPECT_EQ(flags("case ab in a*) A=1;;& *b) A+=2;& x) A+=3;; *) A=9;; esac\npython t.py --a $A"),
+            "--a=123");
+  EXPECT_TRUE(launch::is_unknown(
+      launch::read_shell("s", "printf -v A %d 16\npython t.py --a $A").settings[0].words[0]));
+}
+
+TEST(Shell, NumbersAreThoseOfTheShell) {
+  EXPECT_EQ(flags("A=010\npython t.py --a $((A)) --b $((0x10)) --c $((2**3**2))"),
+            "--a=8 --b=16 --c=512");
+  EXPECT_NE(complaint("python t.py --a $((08))").find("base 8"), std::string::npos);
+  EXPECT_EQ(complaint("python t.py --a $((L * 4))"),
+            "run.sh:1:17: the arithmetic names L, which is not set; set it in the script");
+}
+
+TEST(Shell, QuotedSignsOfPatternsAreCharacters) {
+  EXPECT_EQ(flags("M=prod\nif [[ $M == \"p*\" ]]; then G=8; else G=64; fi\npython t.py --g $G"),
+            "--g=64");
+  EXPECT_EQ(flags("case prod in 'p*') G=8;; p*) G=4;; esac\npython t.py --g $G"), "--g=4");
+}
+
+TEST(Shell, RefusesByNameWhatItDoesNotFollow) {
+  for (const char* line : {"declare -i N=010", "declare -A M=([a]=1)", "declare -n A=B",
+                           "alias x=y", "readonly Z=1; Z=2", "IFS=,", "shopt -s extglob",
+                           "A=({1..3})", "select i in 1; do A=1; done", "A=([2]=x)",
+                           "A=(1); A[5]=2", "return 1", "unset 'A[0]'", "coproc true", "set -k"})
+    EXPECT_NE(complaint(std::string(line) + "\npython t.py --x 1").find("run.sh:1:"),
+              std::string::npos)
+        << line << ": " << complaint(std::string(line) + "\npython t.py --x 1");
+}
+
+TEST(Shell, ReadsManyWordsInATimeLikeTheirNumber) {
+  const auto seconds = [](int words) {
+    std::string script = "python t.py";
+    for (int i = 0; i < words; ++i) script += " --a";
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(launch::read_shell("run.sh", script).settings.size(),
+              static_cast<std::size_t>(words));
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  EXPECT_LT(seconds(200000), 2);
+  EXPECT_NE(complaint("A=('' '')\nwhile true; do A=(\"${A[@]}\" \"${A[@]}\"); done").find("1 MiB"),
+            std::string::npos);
 }
 
 TEST(Shell, IsBounded) {

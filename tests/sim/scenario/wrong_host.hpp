@@ -15,6 +15,26 @@ inline void PrintTo(const WrongOverride& row, std::ostream* out) { *out << row.n
 
 /// PCIe trees, NUMA domains, pageable memory and batches.
 inline const WrongOverride wrong_host[] = {
+    {"cores_without_a_bandwidth",
+     {"cluster.host.cores.count=8"},
+     "--set cluster.host.cores.count=8: cluster.host.cores.count: is 8 but counts only with "
+     "host.cores.bandwidth, allowed: 0, or with it"},
+    {"a_slow_share_of_no_factor",
+     {"stalls.spread={node: {slow_share: 1}}"},
+     "--set stalls.spread={node: {slow_share: 1}}: stalls.spread.node.slow_share: is 1 but no "
+     "factor is given, allowed: with slow_factor above 1"},
+    {"a_slow_factor_of_no_node",
+     {"stalls.spread={node: {slow_factor: 1.5}}"},
+     "--set stalls.spread={node: {slow_factor: 1.5}}: stalls.spread.node.slow_factor: is 1.5 but "
+     "no node is slow, allowed: with slow_share above 0"},
+    {"a_law_of_no_width",
+     {"stalls.spread={node: {law: normal}}"},
+     "--set stalls.spread={node: {law: normal}}: stalls.spread.node.law: is given without sigma, "
+     "allowed: with it, or without law"},
+    {"a_seed_of_no_draw",
+     {"stalls.spread={seed: 7}"},
+     "--set stalls.spread={seed: 7}: stalls.spread.seed: is given but nothing is drawn, allowed: "
+     "with device, host, node, link or transient"},
     {"a_pcie_tree_without_switches",
      {"cluster.host.pcie={switch_devices: 2, nic: root}"},
      "--set cluster.host.pcie={switch_devices: 2, nic: root}: cluster.host.pcie.switch_devices: is "

@@ -90,7 +90,10 @@ TEST_P(SwappedPresets, AreTheFileWithItsLineEditedInEveryRowOfASweep) {
        {std::string(kind.key) + ".extends: [" + list, std::string(kind.key) + ": [" + mappings}) {
     files.write("base.yaml", kind.scenario(all.front()));
     Sweep sweep = read_sweep(files.write("sweep.yaml", head + axis + "]}}\n"), shipped());
-    for (const std::string& old : all) {
+    // Both ways are one from here on: the second with every fifth.
+    const bool few = axis.find(".extends:") == std::string::npos;
+    for (std::size_t o = 0; o < all.size(); o += few ? 5 : 1) {
+      const std::string& old = all[o];
       sweep.base.root = load_document_text(kind.entry(old), "base.yaml", shipped());
       for (std::size_t i = 0; i < all.size(); ++i)
         ASSERT_TRUE(same(point_document(sweep, i).root, edited[i]))
