@@ -1,15 +1,11 @@
 #include "stepcast/base/document.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <functional>
-#include <iostream>
 #include <map>
 #include <sstream>
 
 #include "nearest_file.hpp"
+#include "read_file.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/text.hpp"
 #include "swap_preset.hpp"
@@ -20,7 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view yaml_file = "a YAML file";
-constexpr std::uintmax_t largest_file = 16U << 20U;
 /// The key whose mapping keeps its `extends`: rules are replaced key by key, which is no merge.
 constexpr std::string_view kept_extends = "framework";
 
@@ -28,65 +23,15 @@ constexpr std::string_view kept_extends = "framework";
   throw InputError({{std::move(place), std::move(path), std::move(message)}});
 }
 
-std::string read_stream(std::istream& stream, const std::string& name, std::string_view format) {
-  std::string text;
-  std::string block(1U << 16U, '\0');
-  while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) ||
-         stream.gcount() > 0) {
-    text.append(block, 0, static_cast<std::size_t>(stream.gcount()));
-    if (text.size() > largest_file)
-      refuse({name}, {}, "is larger than 16 MiB, allowed: " + std::string(format));
-  }
-  if (stream.bad()) refuse({name}, {}, "cannot be read");
-  return text;
-}
-
-/// What of a path that is there is no text; nothing for what can be read.
-const char* wrong_kind(const fs::file_status& status) {
-  if (fs::is_directory(status)) return "is a directory";
-  if (fs::is_block_file(status)) return "is a block device";
-  if (fs::is_socket(status)) return "is a socket";
-  return nullptr;  // regular files, pipes, and terminals
-}
-
-std::string read_open_file(const fs::path& path, std::string_view format) {
-  const std::string name = path.string();
-  errno = 0;
-  std::ifstream stream{path, std::ios::binary};
-  if (!stream)
-    refuse({name}, {}, std::string("cannot be opened for reading: ") + std::strerror(errno));
-  return read_stream(stream, name, format);
-}
-
-/// Standard input and pipes give their text once, and one command may ask several times: for the
-/// kind of the file, for its sweep, for a second side.
-std::string read_once(const std::string& name, const std::function<std::string()>& read) {
-  static std::map<std::string, std::string> texts;
-  const auto found = texts.find(name);
-  return found != texts.end() ? found->second : texts.emplace(name, read()).first->second;
-}
-
-std::string read_file(const fs::path& path, std::string_view format) {
-  const std::string allowed = ", allowed: " + std::string(format);
-  const std::string name = path.string();
-  if (name.empty())
-    refuse({}, "file name", "is empty, allowed: the path of " + std::string(format));
-  if (name == "-") return read_once(name, [&] { return read_stream(std::cin, "-", format); });
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  const bool known = fs::exists(status) && may_read(path);
-  if (!known && error && error != std::errc::no_such_file_or_directory)
-    refuse({name}, {}, "cannot be read: " + error.message());
-  if (!known) refuse({name}, {}, "does not exist" + allowed);
-  if (const char* kind = wrong_kind(status)) refuse({name}, {}, kind + allowed);
-  if (fs::is_regular_file(status)) return read_open_file(path, format);
-  return read_once(name, [&] { return read_open_file(path, format); });
-}
-
 /// `cluster` of `cluster.extends`; empty for other paths.
 std::string preset_path(const std::string& path) {
   constexpr std::string_view end = ".extends";
   return path.ends_with(end) ? path.substr(0, path.size() - end.size()) : std::string();
+}
+
+/// `framework`, also where a sweep lists several: `sweep.grid.framework.0`.
+bool keeps_extends(const std::string& path) {
+  return ("." + path + ".").find("." + std::string(kept_extends) + ".") != std::string::npos;
 }
 
 /// The words of `kind:` differ: the mapping means another thing, so that the keys of the old kind
@@ -158,12 +103,12 @@ class Loader {
  private:
   /// `path` is the key path of `node`, `directory` that of the file it stands in.
   void resolve(Node& node, const std::string& path, const fs::path& directory) {
-    if (path == kept_extends) return;
+    if (keeps_extends(path)) return;
     for (std::size_t i = 0; i < node.items.size(); ++i) {
       resolve(node.items[i], path_below(path, std::to_string(i)), directory);
     }
     for (Node::Entry& entry : node.entries) {
-      if (!preset_path(entry.key).empty()) name_presets(entry.value);
+      if (!preset_path(entry.key).empty() && !keeps_extends(entry.key)) name_presets(entry.value);
       resolve(entry.value, path_below(path, entry.key), directory);
     }
     const auto entry = std::ranges::find(node.entries, "extends", &Node::Entry::key);
@@ -299,7 +244,8 @@ fs::path document_path(const std::string& path, const SearchPath& search) {
 bool names_preset(const std::string& assignment) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos) return false;
-  if (!preset_path(assignment.substr(0, equals)).empty()) return true;
+  const std::string path = assignment.substr(0, equals);
+  if (path == kept_extends || !preset_path(path).empty()) return true;
   try {
     return parse_document(assignment.substr(equals + 1), {}).find("extends") != nullptr;
   } catch (const InputError&) {
@@ -397,6 +343,11 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
   set_places(value, place);
   const std::string preset = preset_path(path);
   if (!preset.empty()) {
+    Node mapping{.kind = Node::Kind::mapping, .place = place};
+    mapping.entries.push_back({"extends", place, std::move(value)});
+    value = std::move(mapping);
+  }
+  if (path == kept_extends && value.kind == Node::Kind::scalar && !value.is_word("none")) {
     Node mapping{.kind = Node::Kind::mapping, .place = place};
     mapping.entries.push_back({"extends", place, std::move(value)});
     value = std::move(mapping);

@@ -16,6 +16,7 @@
 #include "stepcast/sim/report/report.hpp"
 #include "stepcast/sim/report/run_operators.hpp"
 #include "stepcast/sim/report/usage.hpp"
+#include "stepcast/sim/scenario/applied_framework.hpp"
 #include "stepcast/sim/scenario/resolved_scenario.hpp"
 #include "stepcast/sim/study/explain.hpp"
 
@@ -374,6 +375,8 @@ std::string lead(const Scenario& s) {
       "{} devices of {}, tp {}, pp {}, vpp {}, cp {}, ep {}, dp {}, {} with {} micro-batches.",
       s.cluster.devices, s.cluster.name, p.tp, p.pp, p.vpp, p.cp, p.ep, p.dp, s.schedule.pipeline,
       s.micro_batches());
+  if (s.framework)
+    text += " Framework " + s.framework->label + (s.framework->assumed ? ", assumed." : ".");
   return s.question.empty() ? text : s.question + " " + text;
 }
 

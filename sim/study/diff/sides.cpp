@@ -65,6 +65,12 @@ DiffSide side_of(const OrderedJson& json) {
   side.name = side.label = scenario.at("name");
   side.build = build_of(json);
   side.whole = scenario.contains("inputs");
+  if (scenario.contains("framework")) {
+    const OrderedJson& framework = scenario["framework"];
+    const bool assumed = framework.at("assumed").get<bool>();
+    side.inputs.emplace_back("framework", framework.at("label").get<std::string>() +
+                                              (assumed ? ", assumed" : ""));
+  }
   if (side.whole) {
     for (const auto& [path, value] : scenario["inputs"].items())
       side.inputs.emplace_back(path, value.get<std::string>());

@@ -1,0 +1,80 @@
+#include "read_file.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+
+#include "stepcast/base/confined_files.hpp"
+
+namespace stepcast {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t largest_file = 16U << 20U;
+
+[[noreturn]] void refuse_file(Place place, std::string path, std::string message) {
+  throw InputError({{std::move(place), std::move(path), std::move(message)}});
+}
+
+std::string read_stream(std::istream& stream, const std::string& name, std::string_view format) {
+  std::string text;
+  std::string block(1U << 16U, '\0');
+  while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) ||
+         stream.gcount() > 0) {
+    text.append(block, 0, static_cast<std::size_t>(stream.gcount()));
+    if (text.size() > largest_file)
+      refuse_file({name}, {}, "is larger than 16 MiB, allowed: " + std::string(format));
+  }
+  if (stream.bad()) refuse_file({name}, {}, "cannot be read");
+  return text;
+}
+
+/// What of a path that is there is no text; nothing for what can be read.
+const char* wrong_kind(const fs::file_status& status) {
+  if (fs::is_directory(status)) return "is a directory";
+  if (fs::is_block_file(status)) return "is a block device";
+  if (fs::is_socket(status)) return "is a socket";
+  return nullptr;  // regular files, pipes, and terminals
+}
+
+std::string read_open_file(const fs::path& path, std::string_view format) {
+  const std::string name = path.string();
+  errno = 0;
+  std::ifstream stream{path, std::ios::binary};
+  if (!stream)
+    refuse_file({name}, {}, std::string("cannot be opened for reading: ") + std::strerror(errno));
+  return read_stream(stream, name, format);
+}
+
+/// Standard input and pipes give their text once, and one command may ask several times: for the
+/// kind of the file, for its sweep, for a second side.
+std::string read_once(const std::string& name, const std::function<std::string()>& read) {
+  static std::map<std::string, std::string> texts;
+  const auto found = texts.find(name);
+  return found != texts.end() ? found->second : texts.emplace(name, read()).first->second;
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& path, std::string_view format) {
+  const std::string allowed = ", allowed: " + std::string(format);
+  const std::string name = path.string();
+  if (name.empty())
+    refuse_file({}, "file name", "is empty, allowed: the path of " + std::string(format));
+  if (name == "-") return read_once(name, [&] { return read_stream(std::cin, "-", format); });
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  const bool known = fs::exists(status) && may_read(path);
+  if (!known && error && error != std::errc::no_such_file_or_directory)
+    refuse_file({name}, {}, "cannot be read: " + error.message());
+  if (!known) refuse_file({name}, {}, "does not exist" + allowed);
+  if (const char* kind = wrong_kind(status)) refuse_file({name}, {}, kind + allowed);
+  if (fs::is_regular_file(status)) return read_open_file(path, format);
+  return read_once(name, [&] { return read_open_file(path, format); });
+}
+
+}  // namespace stepcast
