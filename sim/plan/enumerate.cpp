@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "least_states.hpp"
+#include "point_classes.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 
 namespace stepcast {
@@ -17,6 +18,7 @@ struct Family {
   Strategy strategy;
   BaseCosts::Sized* sized;
   PlanScore bound;
+  double points;  ///< of the base: others of these sizes may have another
 };
 
 class Enumerator {
@@ -36,7 +38,7 @@ class Enumerator {
 
   Enumeration run();
   void expand(const Family& family);
-  std::optional<Family> family_of(const Strategy& strategy);
+  Family family_of(const Strategy& strategy, double points);
   Enumeration& result() { return result_; }
   void only(const Strategy& strategy) { only_ = &strategy; }
 
@@ -46,9 +48,11 @@ class Enumerator {
   void branch_base(std::uint32_t base);
   void branch_experts(Strategy strategy);
   void branch_batch(Strategy strategy);
+  void branch_classes(const Strategy& strategy);
   BaseCosts::Sized& sized(const Scenario& scenario, const Strategy& s);
   double states(const Scenario& scenario, const Strategy& s);
   double capacity(const Scenario& scenario) const;
+  bool framed() const { return !space_.classes.empty(); }
   /// What the layouts of a family share.
   struct Shared {
     FamilyNetwork network;
@@ -56,7 +60,6 @@ class Enumerator {
   };
   void expand_layout(const Family& family, Scenario& scenario,
                      const std::vector<std::uint32_t>& schedules, Shared& shared);
-  UnitForm weakest_form(const Scenario& scenario) const;
   void consider(PlanPoint& point, const LayoutEstimate& layout, double peak);
   void keep(const PlanPoint& point);
   PlanScore key(const PlanPoint& point) const;
@@ -129,7 +132,7 @@ void Enumerator::branch_experts(Strategy s) {
         refuse(wrong, points);
       } else if (const Misfit uneven = expert_parts_misfit(scenario_of(space_, s).workload.plan)) {
         refuse(uneven, points);
-      } else if (states(scenario_of(space_, s), s) > capacity(scenario)) {
+      } else if (!framed() && states(scenario_of(space_, s), s) > capacity(scenario)) {
         refuse("memory: parameters and optimizer alone", points);
       } else {
         branch_batch(s);
@@ -148,30 +151,45 @@ void Enumerator::branch_batch(Strategy s) {
         refuse("sequence parallelism without a tensor group", inner());
       } else if (const Misfit wrong = wrong_batch(scenario, s, space_.spec)) {
         refuse(wrong, inner());
-      } else if (const auto family = family_of(s)) {
-        families_.push_back(*family);
+      } else if (framed()) {
+        branch_classes(s);
+      } else {
+        families_.push_back(family_of(s, inner()));
       }
     }
 }
 
+/// What a framework says may depend on the sizes that a family leaves open: there is one for each
+/// of its bases.
+void Enumerator::branch_classes(const Strategy& sizes) {
+  for (const auto& [base, count] : points_by_base(space_, sizes)) {
+    Strategy s = sizes;
+    s.base = base;
+    const Scenario& scenario = space_.bases[base].scenario;
+    Misfit wrong = wrong_point(scenario, s, space_.spec);
+    if (!wrong) wrong = expert_parts_misfit(scenario_of(space_, s).workload.plan);
+    if (!wrong && states(scenario_of(space_, s), s) > capacity(scenario))
+      wrong = "memory: parameters and optimizer alone";
+    if (wrong) {
+      refuse(wrong, count);
+    } else {
+      families_.push_back(family_of(s, count));
+    }
+  }
+}
+
 /// Families wait for all of them to be known, because the one with the least bound goes first.
-std::optional<Family> Enumerator::family_of(const Strategy& s) {
+Family Enumerator::family_of(const Strategy& s, double points) {
   Scenario scenario = scenario_of(space_, s);
-  scenario.workload.pairs = weakest_form(scenario) == UnitForm::paired;
+  scenario.workload.pairs = weakest_form(schedules_, scenario) == UnitForm::paired;
   BaseCosts::Sized& costs = sized(scenario, s);
   PlanPoint point;
   point.devices = scenario.cluster.devices;
   set_rates(point, s.base);
-  return Family{s, &costs,
-                score(point, family_bound(scenario, costs.costs, weakest_form(scenario)))};
-}
-
-/// A bound of the family has to hold for each of its schedules, so that the weakest form counts.
-UnitForm Enumerator::weakest_form(const Scenario& scenario) const {
-  UnitForm weakest = UnitForm::plain;
-  for (const PipelineSchedule* schedule : schedules_)
-    weakest = std::max(weakest, unit_form(*schedule, scenario));
-  return weakest;
+  return Family{
+      s, &costs,
+      score(point, family_bound(scenario, costs.costs, weakest_form(schedules_, scenario))),
+      points};
 }
 
 /// Unit times are the cost of the search; only the sizes that change a layer make new ones.
@@ -220,7 +238,7 @@ PlanScore Enumerator::threshold() const {
 void Enumerator::expand(const Family& family) {
   const PlanScore limit = threshold();
   if (family.bound >= limit) {
-    result_.counts.bounded += inner();
+    result_.counts.bounded += family.points;
     result_.dropped_bound = std::min(result_.dropped_bound, family.bound);
     return;
   }
@@ -234,10 +252,12 @@ void Enumerator::expand(const Family& family) {
     std::array<std::vector<std::uint32_t>, 3> by_placement;
     for (s.schedule = 0; s.schedule < schedules_.size(); ++s.schedule) {
       if (only_ != nullptr && only_->schedule != s.schedule) continue;
+      const double zeros = zeros_of(space_, s);
+      if (zeros == 0) continue;
       scenario.schedule.pipeline = dims_.schedules[s.schedule];
       place_chunks(scenario);
       if (const Misfit wrong = wrong_schedule(scenario)) {
-        refuse(wrong, static_cast<double>(dims_.zero.size()));
+        refuse(wrong, zeros);
       } else {
         const ChunkPlacement placement = schedules_[s.schedule]->placement;
         by_placement[static_cast<std::size_t>(placement)].push_back(s.schedule);
@@ -245,7 +265,7 @@ void Enumerator::expand(const Family& family) {
     }
     for (const auto& schedules : by_placement)
       if (!schedules.empty())
-        expand_layout({s, family.sized, family.bound}, scenario, schedules, shared);
+        expand_layout({s, family.sized, family.bound, family.points}, scenario, schedules, shared);
   }
 }
 
@@ -272,11 +292,12 @@ void Enumerator::expand_layout(const Family& family, Scenario& scenario,
         held_bytes(layout, moments_.of(*schedules_[schedule], scenario.pipeline_shape(), paired));
     for (const std::int64_t zero : dims_.zero) {
       if (only_ != nullptr && only_->zero != zero) continue;
+      point.strategy.zero = zero;
+      if (framed() && space_.base_of(point.strategy) != point.strategy.base) continue;
       if (const Misfit wrong = wrong_zero(scenario.workload, zero)) {
         refuse(wrong, 1);
         continue;
       }
-      point.strategy.zero = zero;
       consider(point, estimate, peak_memory(layout, held, zero));
     }
   }
@@ -336,7 +357,7 @@ void Enumerator::keep(const PlanPoint& point) {
 /// and refuses more.
 Enumeration Enumerator::run() {
   result_.counts.points = space_.points();
-  for (std::uint32_t base = 0; base < space_.bases.size(); ++base) branch_base(base);
+  for (std::uint32_t base = 0; base < space_.plain_bases; ++base) branch_base(base);
   std::ranges::stable_sort(families_, {}, &Family::bound);
   for (const Family& family : families_) expand(family);
   std::ranges::stable_sort(result_.kept, {}, [&](const PlanPoint& p) { return key(p); });
@@ -362,12 +383,10 @@ Enumeration enumerate_below(const PlanSpace& space, std::vector<BaseCosts>& cost
 std::optional<PlanPoint> estimate_point(const PlanSpace& space, std::vector<BaseCosts>& costs,
                                         const Strategy& strategy) {
   const Scenario& base = space.bases[strategy.base].scenario;
-  if (!keeps_constraints(base, space.spec) || wrong_sizes(base, strategy, space.spec) ||
-      wrong_experts(base, strategy) || wrong_batch(base, strategy, space.spec))
-    return {};
+  if (!keeps_constraints(base, space.spec) || wrong_point(base, strategy, space.spec)) return {};
   Enumerator enumerator(space, costs, {});
   enumerator.only(strategy);
-  enumerator.expand(*enumerator.family_of(strategy));
+  enumerator.expand(enumerator.family_of(strategy, 1));
   const auto& kept = enumerator.result().kept;
   if (kept.empty()) return {};
   return kept.front();

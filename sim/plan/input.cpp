@@ -5,6 +5,7 @@
 
 #include "document.hpp"
 #include "fast_keys.hpp"
+#include "point_classes.hpp"
 #include "refusals.hpp"
 #include "slow_keys.hpp"
 #include "stepcast/base/text.hpp"
@@ -48,6 +49,7 @@ class PlanReader {
   void take_slow_keys(const std::vector<std::int64_t>& devices);
   void take_slow_key(const SlowKey& slow);
   void read_bases();
+  Scenario framed_scenario();
   void add_base(std::size_t number);
   void read_fast_values();
   void read_schedules();
@@ -67,6 +69,8 @@ class PlanReader {
   std::vector<ListedKey> fast_, slow_;
   ListedKey schedules_;
   PlanSpace space_;
+  std::vector<FramedDocument> framed_;  ///< the documents of the bases
+  bool adds_bases_ = false;
 };
 
 void PlanReader::take(const InputError& error) {
@@ -200,6 +204,7 @@ Scenario PlanReader::scenario_with(const std::vector<std::pair<std::string, Node
   Node document = root_;
   for (const auto& [path, value] : changes) put_node(document, path, value);
   Reading reading;
+  if (adds_bases_) framed_.emplace_back(document, search_, reading);
   Scenario scenario = read_values(document, search_, reading);
   Checks checks{document, reading};
   check_without_sizes(scenario, checks);
@@ -210,6 +215,7 @@ Scenario PlanReader::scenario_with(const std::vector<std::pair<std::string, Node
 
 /// The number of a base is its place in the product of the lists, the first key fastest.
 void PlanReader::add_base(std::size_t number) {
+  const std::size_t number_of_base = number;
   std::vector<std::pair<std::string, Node>> changes;
   PlanBase base;
   for (const ListedKey& key : slow_) {
@@ -218,7 +224,10 @@ void PlanReader::add_base(std::size_t number) {
     changes.emplace_back(key.path, value);
     base.settings.emplace_back(key.path, flow_text(value));
   }
+  adds_bases_ = true;
   base.scenario = scenario_with(changes);
+  adds_bases_ = false;
+  base.plain = static_cast<std::uint32_t>(number_of_base);
   space_.bases.push_back(std::move(base));
 }
 
@@ -239,12 +248,21 @@ void PlanReader::read_bases() {
   }
 }
 
+/// The first base with what its framework says while its sizes are placeholders.
+Scenario PlanReader::framed_scenario() {
+  const FramedDocument& document = framed_.front();
+  if (!document.framed()) return space_.bases.front().scenario;
+  Node root = document.root();
+  for (const auto& [path, value] : document.keys_of(root, {})) put_node(root, path, value);
+  return read_values(root, search_, reading_);
+}
+
 /// Every listed value passes the strict reader, by itself.
 void PlanReader::read_fast_values() {
+  const Scenario usual = framed_scenario();
   for (std::size_t k = 0; k < fast_.size(); ++k) {
     auto& values = space_.dimensions.*fast_keys[k].values;
-    if (fast_[k].values.empty() && !fast_[k].searched)
-      values = {fast_keys[k].of(space_.bases.front().scenario)};
+    if (fast_[k].values.empty() && !fast_[k].searched) values = {fast_keys[k].of(usual)};
     for (const Node& value : fast_[k].values)
       values.push_back(fast_keys[k].of(scenario_with({{fast_keys[k].path, value}})));
   }
@@ -269,7 +287,7 @@ void PlanReader::read_schedules() {
   if (schedules_.searched) {
     names = searched_schedules();
   } else if (schedules_.values.empty()) {
-    names = {space_.bases.front().scenario.schedule.pipeline};
+    names = {framed_scenario().schedule.pipeline};
   }
   for (const Node& value : schedules_.values)
     names.push_back(scenario_with({{schedule_key, value}}).schedule.pipeline);
@@ -329,12 +347,15 @@ PlanSpace PlanReader::read(const std::vector<std::int64_t>& devices) {
   throw_if_wrong();
   read_bases();
   throw_if_wrong();
+  space_.plain_bases = static_cast<std::uint32_t>(space_.bases.size());
   read_fast_values();
   read_schedules();
   search_fast_values();
   refuse_what_is_not_searched(space_, root_, plan_, reading_);
   throw_if_wrong();
   take_stalls();
+  add_framed_bases(space_, framed_, search_, reading_);
+  throw_if_wrong();
   return std::move(space_);
 }
 

@@ -72,6 +72,12 @@ Misfit wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec
                    slices_misfit(base.schedule.slices, training, plan)});
 }
 
+Misfit wrong_point(const Scenario& base, const Strategy& s, const PlanSpec& spec) {
+  if (const Misfit misfit = wrong_sizes(base, s, spec)) return misfit;
+  if (const Misfit misfit = wrong_experts(base, s)) return misfit;
+  return wrong_batch(base, s, spec);
+}
+
 Misfit wrong_schedule(const Scenario& scenario) {
   const WorkloadSpec& workload = scenario.workload;
   if (const Misfit misfit = chunks_misfit(workload.model, workload.plan.chunk_map())) return misfit;

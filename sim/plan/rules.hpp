@@ -20,6 +20,8 @@ Misfit wrong_sizes(const Scenario& base, const Strategy& s, const PlanSpec& spec
 Misfit wrong_experts(const Scenario& base, const Strategy& s);
 /// At micro_batch and sequence_parallel as well.
 Misfit wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec);
+/// The first of these three that does not hold.
+Misfit wrong_point(const Scenario& base, const Strategy& s, const PlanSpec& spec);
 /// At vpp and the schedule as well; `scenario` is that of the strategy.
 Misfit wrong_schedule(const Scenario& scenario);
 /// At zero as well; the plan of `workload` has all other sizes.

@@ -74,4 +74,12 @@ IdleTable::Idle IdleTable::of(const PipelineSchedule& schedule, const PipelineSh
   return place->second;
 }
 
+UnitForm weakest_form(const std::vector<const PipelineSchedule*>& schedules,
+                      const Scenario& scenario) {
+  UnitForm weakest = UnitForm::plain;
+  for (const PipelineSchedule* schedule : schedules)
+    weakest = std::max(weakest, unit_form(*schedule, scenario));
+  return weakest;
+}
+
 }  // namespace stepcast

@@ -41,4 +41,8 @@ class IdleTable {
   std::map<Key, Idle> known_;
 };
 
+/// A bound of points with several schedules has to hold for each of them: the weakest form counts.
+UnitForm weakest_form(const std::vector<const PipelineSchedule*>& schedules,
+                      const Scenario& scenario);
+
 }  // namespace stepcast

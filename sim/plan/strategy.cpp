@@ -33,7 +33,9 @@ std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& str
   const auto number = [](const char* path, std::int64_t value) {
     return std::string(path) + "=" + std::to_string(value);
   };
-  std::vector<std::string> settings{
+  std::vector<std::string> settings;
+  for (const auto& [path, value] : space.neutral) settings.push_back(path + "=" + value);
+  const std::string sizes[] = {
       number("parallel.tp", strategy.tp),
       number("parallel.pp", strategy.pp),
       number("parallel.vpp", strategy.vpp),
@@ -44,6 +46,7 @@ std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& str
       std::string("parallel.sequence_parallel=") + (strategy.sequence_parallel ? "true" : "false"),
       number("training.micro_batch", strategy.micro_batch),
       "schedule.pipeline=" + space.dimensions.schedules.at(strategy.schedule)};
+  settings.insert(settings.end(), std::begin(sizes), std::end(sizes));
   for (const auto& [path, value] : space.bases.at(strategy.base).settings)
     settings.push_back(path + "=" + value);
   if (placement) {
@@ -83,11 +86,13 @@ std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strateg
   vary(dims.zero, &Strategy::zero);
   vary(dims.micro_batch, &Strategy::micro_batch);
   vary(dims.sequence_parallel, &Strategy::sequence_parallel);
-  std::vector<std::int64_t> schedules(dims.schedules.size()), bases(space.bases.size());
+  std::vector<std::int64_t> schedules(dims.schedules.size()), bases(space.plain_bases);
   std::iota(schedules.begin(), schedules.end(), 0);
   std::iota(bases.begin(), bases.end(), 0);
   vary(schedules, &Strategy::schedule);
   vary(bases, &Strategy::base);
+  for (Strategy& s : all) s.base = space.base_of(s);
+  std::erase(all, strategy);
   return all;
 }
 

@@ -7,8 +7,6 @@
 /// Private to sim/scenario/: how conditions and rules compare.
 namespace stepcast {
 
-/// Whether a condition holds of the text of its key.
-bool holds(const FrameworkCondition& condition, std::string_view text);
 /// Whether rule `a` holds only where `b` does: it is a special case.
 bool implies(const FrameworkRule& a, const FrameworkRule& b);
 /// Whether no scenario can have both rules.

@@ -8,6 +8,7 @@
 #include "stepcast/base/node_at.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
+#include "stepcast/sim/scenario/framed_document.hpp"
 
 namespace stepcast {
 namespace {
@@ -112,8 +113,7 @@ class FrameworkRun {
     if (!values.reading.diagnostics.empty()) return attempt({});  // what is wrong without it
     Checks checks{bare_, values.reading};
     settle(values.draft.scenario, checks);
-    choose_recipe();
-    texts_ = texts_for(rules_, values.draft);
+    prepare_rules(values.draft);
     for (;;) {
       const ChosenRules chosen = choose();
       FramedDraft framed = attempt(chosen);
@@ -130,7 +130,27 @@ class FrameworkRun {
     }
   }
 
+  /// The rules that hold but for keys that have nothing to do or may give way, whatever else is
+  /// wrong with the document.
+  ChosenRules settled(const std::set<std::string>& left_out) {
+    passed_ = left_out;
+    FramedDraft values{bare_, {}, start_, {}};
+    read_draft(bare_, search_, values.draft, values.reading);
+    Checks checks{bare_, values.reading};
+    settle(values.draft.scenario, checks);
+    prepare_rules(values.draft);
+    for (;;) {
+      ChosenRules chosen = choose();
+      if (!drop(attempt(chosen).reading.diagnostics, chosen)) return chosen;
+    }
+  }
+
  private:
+  void prepare_rules(const ScenarioDraft& values) {
+    choose_recipe();
+    texts_ = texts_for(rules_, values);
+  }
+
   FramedDraft attempt(const ChosenRules& chosen) const {
     FramedDraft framed{bare_, {}, start_, {}};
     for (const FrameworkRule* rule : chosen) put(framed.root, rule->key, rule->value);
@@ -298,6 +318,26 @@ FramedDraft read_framed(const Node& root, const SearchPath& search, const Readin
   read_draft(framed.root, search, framed.draft, framed.reading);
   check_draft(framed.root, framed.draft, framed.reading);
   return framed;
+}
+
+FramedDocument::FramedDocument(const Node& root, const SearchPath& search, Reading& reading)
+    : root_{root}, search_{search} {
+  framework_ = framework_of(root, search, reading);
+  if (auto bare = without_framework(root)) root_ = std::move(*bare);
+  if (!framework_) return;
+  rules_ = framework_->rules;
+  for (const FrameworkRecipe& recipe : framework_->recipes)
+    rules_.insert(rules_.end(), recipe.rules.begin(), recipe.rules.end());
+  std::erase_if(rules_, [&](const FrameworkRule& rule) { return says(root_, rule.key); });
+}
+
+std::vector<std::pair<std::string, Node>> FramedDocument::keys_of(
+    const Node& root, const std::set<std::string>& left_out) const {
+  const Reading start;
+  FrameworkRun run{*framework_, root, search_, start};
+  std::vector<std::pair<std::string, Node>> keys;
+  for (const FrameworkRule* rule : run.settled(left_out)) keys.emplace_back(rule->key, rule->value);
+  return keys;
 }
 
 }  // namespace stepcast

@@ -134,6 +134,7 @@ std::vector<StageOrder> Scenario::orders() const {
 
 Scenario read_values(const Node& root, const SearchPath& search, Reading& reading) {
   require_mapping(root);
+  if (const auto bare = without_framework(root)) return read_values(*bare, search, reading);
   ScenarioDraft draft;
   read_draft(root, search, draft, reading);
   Scenario& scenario = draft.scenario;

@@ -68,8 +68,8 @@ DiffSide side_of(const OrderedJson& json) {
   if (scenario.contains("framework")) {
     const OrderedJson& framework = scenario["framework"];
     const bool assumed = framework.at("assumed").get<bool>();
-    side.inputs.emplace_back("framework", framework.at("label").get<std::string>() +
-                                              (assumed ? ", assumed" : ""));
+    side.inputs.emplace_back(
+        "framework", framework.at("label").get<std::string>() + (assumed ? ", assumed" : ""));
   }
   if (side.whole) {
     for (const auto& [path, value] : scenario["inputs"].items())

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -75,7 +76,11 @@ struct PlanDimensions {
 struct PlanBase {
   Scenario scenario;
   std::vector<std::pair<std::string, std::string>> settings;  ///< (path, value) of those keys
+  /// The base that has no key of the framework; itself without a framework.
+  std::uint32_t plain = 0;
 };
+
+class PointClasses;
 
 struct PlanSpace {
   std::string file;
@@ -86,7 +91,16 @@ struct PlanSpace {
   PlanDimensions dimensions;
   StallsSpec stalls;       ///< with seeds: what finalists suffer; the search itself knows none
   PlanDimensions allowed;  ///< what `search` stands for, of every key
-  double points() const { return static_cast<double>(bases.size()) * dimensions.size(); }
+  /// The first so many bases have no key of the framework; the others are those with the keys that
+  /// it says of a class of points.
+  std::uint32_t plain_bases = 0;
+  std::vector<std::shared_ptr<const PointClasses>>
+      classes;  ///< of plain bases; empty: no framework
+  /// (path, value) of keys that the search does not know, against those of the framework.
+  std::vector<std::pair<std::string, std::string>> neutral;
+  double points() const { return static_cast<double>(plain_bases) * dimensions.size(); }
+  /// The base with the keys that the framework says of a point of its plain base.
+  std::uint32_t base_of(const Strategy& strategy) const;
 };
 
 /// Reads a scenario in which keys may hold a list of values or the word `search`, and its

@@ -32,7 +32,7 @@ void describe_model(Visitor& visitor, ModelSpec& model, std::string& hf_config,
                     std::size_t& source);
 
 /// The scenario of a document without the checks between its plan, its schedule and the
-/// rest; what is wrong goes to `reading`.
+/// rest, and without its framework; what is wrong goes to `reading`.
 Scenario read_values(const Node& root, const SearchPath& search, Reading& reading);
 
 }  // namespace stepcast

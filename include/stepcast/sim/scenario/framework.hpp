@@ -74,6 +74,9 @@ bool is_earlier(const std::string& a, const std::string& b);
 /// Texts of the keys of a scenario, as canonical_text() has them.
 using KeyTexts = std::map<std::string, std::string, std::less<>>;
 
+/// Whether a condition holds of the text of its key.
+bool holds(const FrameworkCondition& condition, std::string_view text);
+
 /// Which rule sets which key: those that hold of what `texts` says, but for keys that are `given`
 /// or `left_out`. A key that conditions ask for counts as other rules set it.
 std::vector<const FrameworkRule*> rules_that_hold(

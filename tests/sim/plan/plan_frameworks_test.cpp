@@ -1,0 +1,87 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "small_plans.hpp"
+#include "stepcast/sim/scenario/applied_framework.hpp"
+
+// What a framework says may depend on the sizes that a plan searches.
+namespace stepcast {
+namespace {
+
+constexpr const char* framed_plan = R"(
+stepcast: 1
+name: framed-plan
+framework: frameworks/trainer.yaml
+cluster: {extends: clusters/dgx-a100.yaml, devices: 32}
+model: {extends: models/llama2-7b.yaml, layers: 8}
+parallel: {tp: [1, 2, 4], pp: [1, 2], zero: [0, 1, 2], sequence_parallel: [false, true]}
+training: {sequence: 2048, global_batch: 64, micro_batch: [1, 2], recompute: [none, full]}
+plan: {top: 4, shortlist: 4000, simulations: 500}
+)";
+
+constexpr const char* trainer = R"(
+stepcast: 1
+framework:
+  name: Trainer
+  versions: {from: "1"}
+  rules:
+    - {when: {parallel.tp: many}, set: {training.cross_entropy: fused}, source: a}
+    - {when: {parallel.zero: [1, 2]}, set: {runtime.barriers.step_end: true}, source: b}
+    - {when: {parallel.pp: one}, set: {communication.parameter.overlap: false}, source: c}
+    - {set: {communication.tensor.overlap: chunks(2)}, source: d}
+    - {set: {runtime.update: {passes: [zero]}}, source: e}
+)";
+
+class FramedPlan {
+ public:
+  FramedPlan() {
+    files_.write("frameworks/trainer.yaml", trainer);
+    path_ = files_.write("plan.yaml", framed_plan);
+  }
+  PlanSpace read(const std::vector<std::string>& overrides = {}) const {
+    return read_plan(path_, overrides, {}, test::presets());
+  }
+
+ private:
+  test::TemporaryFiles files_;
+  std::string path_;
+};
+
+// The search times what the reader of the point's file reads.
+TEST(PlanFrameworks, PointsHaveTheKeysOfTheirFiles) {
+  const FramedPlan file;
+  const PlanSpace space = file.read();
+  EXPECT_EQ(space.plain_bases, 2U);
+  EXPECT_GT(space.bases.size(), 4U);
+  auto costs = test::costs_of(space);
+  const Enumeration found = enumerate(space, costs);
+  std::set<std::uint32_t> bases;
+  for (const PlanPoint& point : found.kept) {
+    const Scenario searched = scenario_of(space, point.strategy);
+    const Scenario read = read_point(space, point, test::presets());
+    bases.insert(point.strategy.base);
+    EXPECT_EQ(searched.workload.training.cross_entropy, read.workload.training.cross_entropy);
+    EXPECT_EQ(searched.workload.runtime.barriers.step_end, read.workload.runtime.barriers.step_end);
+    EXPECT_EQ(searched.workload.communication.gather_overlap,
+              read.workload.communication.gather_overlap);
+    EXPECT_EQ(searched.workload.communication.tensor_chunks,
+              read.workload.communication.tensor_chunks);
+    EXPECT_EQ(read.workload.runtime.update, 0U) << "the search does not know it";
+  }
+  EXPECT_GT(bases.size(), 4U);
+  double counted = found.counts.estimated + found.counts.bounded;
+  for (const auto& [reason, points] : found.counts.infeasible) counted += points;
+  EXPECT_EQ(counted, space.points());
+}
+
+TEST(PlanFrameworks, NoneIsTheSpaceOfBefore) {
+  const FramedPlan file;
+  const PlanSpace space = file.read({"framework=none"});
+  EXPECT_EQ(space.bases.size(), 2U);
+  EXPECT_TRUE(space.classes.empty());
+  EXPECT_TRUE(space.neutral.empty());
+}
+
+}  // namespace
+}  // namespace stepcast
