@@ -46,7 +46,7 @@ _stepcast_options() {
     diff) echo "--set --cluster --model --json --presets --help" ;;
     compare) echo "--report --set --cluster --model --rank --markdown --json --presets --help" ;;
     plan) echo "--devices --top --jobs --store --output --report --csv --set --cluster --model --json --presets --help" ;;
-    accuracy) echo "--components --left-out --by-script --intervals --json --write --check --jobs --presets --help" ;;
+    accuracy) echo "--components --left-out --by-script --plain --intervals --json --write --check --jobs --presets --help" ;;
     calibrate) echo "--cluster --start --from-results --device --numbers --output --jobs --presets --help" ;;
     worker) echo "--jobs --memory --seconds --no-files --confined --folder --help" ;;
     choices) echo "--set --cluster --model --json --presets --help" ;;

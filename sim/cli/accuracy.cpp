@@ -13,6 +13,7 @@
 #include "stepcast/sim/study/components.hpp"
 #include "stepcast/sim/study/gallery.hpp"
 #include "stepcast/sim/study/intervals.hpp"
+#include "stepcast/sim/study/plain_rows.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -132,6 +133,22 @@ Outcome of_gallery(const AccuracyOptions& options) {
   return outcome;
 }
 
+/// The errors of questions beside those of rows as they are written.
+Outcome of_plain(const AccuracyOptions& options) {
+  if (options.components || options.by_script || is_gallery(options.folder))
+    bad_option("--plain",
+               "is about published steps as they are shipped, give a folder such as "
+               "scenarios/validation alone");
+  for (const auto& [name, value] : {std::pair{"--write", options.write},
+                                    {"--check", options.check},
+                                    {"--intervals", options.intervals}})
+    if (!value.empty())
+      bad_option(name, "takes the rows as they are written, give it without --plain");
+  const auto rows = measure_plain(options.folder, default_search_path(options.presets),
+                                  workers_of(options.workers));
+  return shown(plain_text(rows), options.json, options.json.empty() ? "" : plain_json(rows));
+}
+
 /// Pages and intervals are those of the rows as they are shipped.
 void check_by_script(const AccuracyOptions& options) {
   if (options.components || is_gallery(options.folder))
@@ -157,6 +174,7 @@ Outcome accuracy(const AccuracyOptions& options) {
   const PhaseProgress progress("accuracy");
   if (options.components) return of_components(options);
   if (options.folder.empty()) bad_option("DIR", "is missing, give a folder of scenarios");
+  if (options.plain) return of_plain(options);
   if (is_gallery(options.folder)) return of_gallery(options);
   const Ledger ledger = measured(options);
   std::string wrong = options.check.empty() ? "" : complaint(ledger.overall(), options.check);

@@ -8,6 +8,7 @@ struct AccuracyOptions : PresetOptions {
   std::string folder;
   bool components = false;  ///< measured kernels and collectives instead of steps
   bool by_script = false;   ///< rows without the listed differences from their scripts
+  bool plain = false;       ///< rows as questions, without the switches of their frameworks
   bool left_out = false;    ///< with components: fitted again without parts of their tables
   std::string json;         ///< as for run
   std::string write;        ///< page to bring up to date, with a plot beside it

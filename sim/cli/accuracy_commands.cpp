@@ -30,6 +30,9 @@ void add_accuracy(CommandLine& line) {
   sub->add_flag(
       "--by-script", options->by_script,
       "take every key that differs.yaml of the folder lists as the script of its row says");
+  sub->add_flag("--plain", options->plain,
+                "rows as a user would ask them, without the switches of frameworks: both errors by "
+                "source");
   CommandLine::json(sub, options->json);
   sub->add_option("--write", options->write, "bring the ledger of this page up to date")
       ->type_name("PAGE");
