@@ -25,13 +25,18 @@ enum VariedKey : std::size_t {
   key_sequence,
   key_schedule
 };
-constexpr std::array varied_keys{
-    "parallel.tp",          "parallel.pp",
-    "parallel.vpp",         "parallel.cp",
-    "parallel.ep",          "parallel.etp",
-    "parallel.dp",          "parallel.zero",
-    "micro_batches",        "training.micro_batch",
-    "parallel.sequence_parallel", "schedule.pipeline"};
+constexpr std::array varied_keys{"parallel.tp",
+                                 "parallel.pp",
+                                 "parallel.vpp",
+                                 "parallel.cp",
+                                 "parallel.ep",
+                                 "parallel.etp",
+                                 "parallel.dp",
+                                 "parallel.zero",
+                                 "micro_batches",
+                                 "training.micro_batch",
+                                 "parallel.sequence_parallel",
+                                 "schedule.pipeline"};
 constexpr std::size_t most_conditions = 48;
 
 bool same_condition(const FrameworkCondition& a, const FrameworkCondition& b) {
@@ -61,8 +66,9 @@ PointClasses::PointClasses(const Scenario& base, const std::vector<FrameworkRule
     layers_exchange_ |= rule.key == "runtime.layer_order";
     for (const FrameworkCondition& condition : rule.when) {
       const bool varied = std::ranges::find(varied_keys, condition.key) != varied_keys.end();
-      const bool known = std::ranges::any_of(
-          conditions_, [&](const FrameworkCondition& other) { return same_condition(other, condition); });
+      const bool known = std::ranges::any_of(conditions_, [&](const FrameworkCondition& other) {
+        return same_condition(other, condition);
+      });
       if (varied && !known) conditions_.push_back(condition);
     }
   }
@@ -191,8 +197,8 @@ Node document_of(const Node& root, const Strategy& s, const std::string& schedul
   for (std::size_t k = 0; k < fast_key_count; ++k) {
     const std::string_view path = fast_keys[k].path;
     const bool word = path == "parallel.sequence_parallel";
-    put(fast_keys[k].path, word ? (s.sequence_parallel ? "true" : "false")
-                                : std::to_string(values[k]));
+    put(fast_keys[k].path,
+        word ? (s.sequence_parallel ? "true" : "false") : std::to_string(values[k]));
   }
   put(schedule_key, schedule);
   return document;
@@ -208,13 +214,12 @@ class FramedBases {
   }
 
   std::shared_ptr<const PointClasses> classes() {
-    auto classes =
-        std::make_shared<PointClasses>(space_.bases[plain_].scenario, document_.rules());
+    auto classes = std::make_shared<PointClasses>(space_.bases[plain_].scenario, document_.rules());
     for (const Strategy& s : classes->points_of(space_.dimensions)) {
       const std::string& schedule = space_.dimensions.schedules[s.schedule];
-      classes->put(s, schedule,
-                   base_with(document_.keys_of(document_of(document_.root(), s, schedule),
-                                               left_out_)));
+      classes->put(
+          s, schedule,
+          base_with(document_.keys_of(document_of(document_.root(), s, schedule), left_out_)));
     }
     return classes;
   }
@@ -268,7 +273,9 @@ void add_framed_bases(PlanSpace& space, const std::vector<FramedDocument>& docum
 std::uint32_t PlanSpace::base_of(const Strategy& strategy) const {
   const std::uint32_t plain = bases.at(strategy.base).plain;
   if (classes.empty() || !classes.at(plain)) return plain;
-  return classes[plain]->base_of(strategy, dimensions.schedules.at(strategy.schedule)).value_or(plain);
+  return classes[plain]
+      ->base_of(strategy, dimensions.schedules.at(strategy.schedule))
+      .value_or(plain);
 }
 
 }  // namespace stepcast

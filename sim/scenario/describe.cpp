@@ -172,14 +172,18 @@ void describe_content(Visitor& visitor, ScenarioDraft& draft) {
                   [&](Visitor& v) { describe(v, s.simulate); });
 }
 
-void describe(Visitor& visitor, ScenarioDraft& draft) {
-  Scenario& s = draft.scenario;
-  describe_format_version(visitor, true);
-  visitor.field({"name", Identifier{&s.name}, "name of the scenario", any_number(), true});
+void describe_framework_key(Visitor& visitor, ScenarioDraft& draft) {
   visitor.field({"framework", &draft.framework,
                  "whose rules say what no key says: a name that stepcast list frameworks shows, a "
                  "path, a mapping that extends one, or none; left out: the usual one of the device",
                  any_number(), false, Several::no, true});
+}
+
+void describe(Visitor& visitor, ScenarioDraft& draft) {
+  Scenario& s = draft.scenario;
+  describe_format_version(visitor, true);
+  visitor.field({"name", Identifier{&s.name}, "name of the scenario", any_number(), true});
+  describe_framework_key(visitor, draft);
   describe_content(visitor, draft);
   bool present = s.expect.has_value();
   visitor.optional_section("expect", "what stepcast check holds the result to", present,

@@ -117,6 +117,7 @@ void describe_scenario_file(Visitor& visitor) {
 
 void describe_varied_keys(Visitor& visitor) {
   ScenarioDraft draft;
+  describe_framework_key(visitor, draft);
   describe_content(visitor, draft);
 }
 

@@ -273,7 +273,12 @@ class FrameworkMappings {
 }  // namespace
 
 std::string Framework::label() const {
-  const std::string& shown = version.empty() ? from : version;
+  constexpr std::string_view digits = "0123456789";
+  const std::size_t dash = id.rfind('-');
+  const bool numbered = dash != std::string::npos && dash + 1 < id.size() &&
+                        digits.find(id[dash + 1]) != std::string_view::npos;
+  const std::string of_file = numbered ? id.substr(dash + 1) : from;
+  const std::string& shown = version.empty() ? of_file : version;
   const std::string called = name.empty() ? "of the scenario" : name;
   return shown.empty() ? called : called + " " + shown;
 }

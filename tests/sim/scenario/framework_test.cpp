@@ -181,7 +181,7 @@ TEST(Framework, ANewVersionIsOneFile) {
   const Scenario s = presets.run({"framework=trainer-2"});
   EXPECT_EQ(s.workload.runtime.dispatch, RuntimeSpec::Dispatch::eager);
   EXPECT_EQ(s.workload.moe.permutation, MoeSpec::Permutation::indexed);
-  EXPECT_EQ(s.framework->label, "Trainer 0.10");
+  EXPECT_EQ(s.framework->label, "Trainer 2");
   EXPECT_EQ(framework_for("Trainer", "0.9.3", presets.search()), "trainer-1");
   EXPECT_EQ(framework_for("Trainer", "0.11", presets.search()), "trainer-2");
   EXPECT_EQ(framework_for("Trainer", "", presets.search()), "trainer-2");
@@ -317,6 +317,47 @@ TEST(Framework, VersionsDoNotOverlapAndHaveARange) {
             "Trainer 0.10.2");
   EXPECT_TRUE(is_earlier("0.9", "0.10"));
   EXPECT_FALSE(is_earlier("0.10", "0.10"));
+}
+
+// Times launch nothing.
+TEST(Framework, StandsBesideNoWorkloadOfTimes) {
+  FrameworkFiles presets;
+  presets.add("trainer-1", two_rules);
+  std::string text{small_scenario};
+  const std::size_t model = text.find("model:"), parallel = text.find("parallel:");
+  text.replace(model, parallel - model,
+               "workload: {chunks: [{forward: 1ms, backward_input: 1ms, backward_weight: 1ms}]}\n");
+  text.replace(text.find("  ep: 4"), 7, "  ep: 1");
+  text.erase(text.find("  sequence: 2048\n"), 17);
+  presets.files.write("times.yaml", text);
+  const auto read = [&](const std::vector<std::string>& overrides) {
+    try {
+      return read_scenario(presets.files.path("times.yaml"), overrides, presets.search()).framework
+                 ? std::string("framed")
+                 : std::string("bare");
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(read({}), "bare");
+  EXPECT_EQ(read({"cluster.device.framework=trainer-1"}), "bare");
+  EXPECT_TRUE(contains(read({"framework=trainer-1"}), "framework: stands beside a workload"))
+      << read({"framework=trainer-1"});
+}
+
+// Whatever is shipped is right, and assumes nothing that a scenario could be refused for.
+TEST(Framework, ShippedOnesRefuseNoScenario) {
+  const SearchPath search = default_search_path({});
+  const std::vector<ScenarioDocument> documents{load_scenario("mixtral-8x7b.yaml", {}, search),
+                                                load_scenario("llama2-7b-8.yaml", {}, search)};
+  for (const std::string& name : framework_names(search))
+    for (ScenarioDocument assumed : documents) {
+      std::erase_if(assumed.root.entries,
+                    [](const Node::Entry& entry) { return entry.key == "framework"; });
+      set_value(assumed.root, "cluster.device.framework",
+                {.kind = Node::Kind::scalar, .text = name});
+      EXPECT_NO_THROW(EXPECT_TRUE(read_scenario(assumed, search).framework)) << name;
+    }
 }
 
 TEST(Framework, FilesAreKnownByTheirKey) {

@@ -26,6 +26,8 @@ struct ScenarioDraft {
 void describe(Visitor& visitor, ScenarioDraft& draft);
 /// A forecast depends on these keys: all but name, expect, campaign and the format's version.
 void describe_content(Visitor& visitor, ScenarioDraft& draft);
+/// The key `framework`, which the reader takes out.
+void describe_framework_key(Visitor& visitor, ScenarioDraft& draft);
 /// The keys of a model file: a model, or the name of a Hugging Face config.json that
 /// holds one.
 void describe_model(Visitor& visitor, ModelSpec& model, std::string& hf_config,

@@ -48,7 +48,7 @@ struct Framework {
   std::vector<FrameworkRule> rules;
   std::vector<FrameworkRecipe> recipes;
 
-  /// `Megatron-Core 0.14`
+  /// `Megatron-Core 0.14`: its name with the version that is asked for, else that of its file.
   std::string label() const;
 };
 
