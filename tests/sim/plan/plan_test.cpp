@@ -293,8 +293,8 @@ TEST(Plan, AnotherClusterIsTheFileWithItsLineEdited) {
                other.scenario.cluster.name == base.scenario.cluster.name &&
                other.scenario.cluster.device.matmul_peak ==
                    base.scenario.cluster.device.matmul_peak &&
-               other.scenario.cluster.network.nic.bandwidth ==
-                   base.scenario.cluster.network.nic.bandwidth;
+               other.scenario.cluster.network.nic.link.bandwidth ==
+                   base.scenario.cluster.network.nic.link.bandwidth;
       };
       EXPECT_TRUE(std::ranges::any_of(space.bases, same)) << cluster;
       EXPECT_TRUE(std::ranges::any_of(swapped.bases, same)) << cluster;
