@@ -101,6 +101,11 @@ class Forecast:
         return self._number("mfu")
 
     @property
+    def headline(self) -> str:
+        """What the step is made of, in words: the sentence of the table."""
+        return str(self._all["result"]["headline"])
+
+    @property
     def bubble_ratio(self) -> float:
         return float(self._all["result"]["bubble_ratio"])
 
@@ -203,7 +208,7 @@ class Forecast:
             at += share
         return (f"<div><b>{html.escape(self.name)}</b>: {html.escape(', '.join(self._headline()))}"
                 f'<svg role="img" aria-label="breakdown of the step" width="100%" height="18">'
-                f"{''.join(bars)}</svg><table>{''.join(rows)}</table></div>")
+                f"{''.join(bars)}</svg><div>{html.escape(self.headline)}</div><table>{''.join(rows)}</table></div>")
 
 
 def forecast(scenario: Scenario, /, *, set: Optional[Mapping[str, Value]] = None,

@@ -92,17 +92,6 @@ std::string PageData::row_name(std::uint32_t c) const {
 }
 
 /// Four digits or more without an exponent: "3.146 M".
-std::string rate_text(double rate) {
-  constexpr double thousand = 1e3, million = 1e6;
-  constexpr int digits = 4;
-  const auto fixed = [](double number) {
-    const int whole = number < 1 ? 1 : static_cast<int>(std::floor(std::log10(number))) + 1;
-    return fmt::format("{:.{}f}", number, std::max(0, digits - whole));
-  };
-  if (rate >= million) return fixed(rate / million) + " M";
-  return rate >= 10 * thousand ? fixed(rate / thousand) + " k" : fixed(rate);
-}
-
 std::string token_cost(const StepCost& cost, const std::string& currency) {
   constexpr double million = 1e6;
   return cost.tokens ? fmt::format("{:.4g} {} per million tokens",

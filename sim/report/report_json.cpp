@@ -240,6 +240,7 @@ Json step_json(const Metrics& m, const Forecast& forecast) {
           {"mfu", of_model(m.mfu)},
           {"hfu", of_model(m.hfu)},
           {"mfu_peak_flops_per_s", of_model(m.mfu_peak)},
+          {"headline", verdict(forecast)},
           {"bubble_ratio", forecast.bubble_ratio()},
           {"breakdown_s", parts(mean)},
           {"communication_s",

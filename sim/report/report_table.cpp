@@ -263,8 +263,8 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
   text += steps_line(forecast.timeline) + spread_lines(forecast) + load_lines(forecast) +
           state_lines(scenario, forecast);
   if (m.has_model) {
-    text += fmt::format("  tokens/s       {:>10.4g}    {:.4g} per device\n", m.tokens_per_s,
-                        m.tokens_per_s_per_device);
+    text += fmt::format("  tokens/s       {:>10}    {} per device\n", rate_text(m.tokens_per_s),
+                        rate_text(m.tokens_per_s_per_device));
     constexpr double tera = 1e12;
     const bool fp8 = scenario.workload.training.precision == TrainingSpec::Precision::fp8_mixed;
     text += fmt::format(
@@ -351,24 +351,28 @@ std::string group_rows(const Forecast& forecast) {
 
 }  // namespace
 
-std::string verdict(const Forecast& forecast) {
-  std::vector<Part> parts = parts_of(forecast.mean);
-  std::erase_if(parts, [](const Part& p) { return p.level == Part::Level::sum; });
-  for (Part& p : parts) {
-    if (p.level == Part::Level::of_sum) p.name = "exposed " + p.name + " communication";
+namespace {
+
+/// The headline on lines of the table's width.
+std::string headline_lines(const Forecast& forecast, const Paint& paint) {
+  constexpr std::size_t width = 96;
+  std::string text;
+  for (std::string rest = verdict(forecast); !rest.empty();) {
+    const std::size_t end = rest.size() <= width ? rest.size() : rest.rfind(' ', width);
+    text += "  " + paint(bold, rest.substr(0, end)) + "\n";
+    rest.erase(0, std::min(end + 1, rest.size()));
   }
-  std::ranges::stable_sort(parts, std::greater<>{}, &Part::time);
-  const auto share = [&](const Part& p) { return 100 * (p.time / forecast.step_time); };
-  return fmt::format("The step is bound by {} ({:.0f}%); next comes {} ({:.0f}%).", parts[0].name,
-                     share(parts[0]), parts[1].name, share(parts[1]));
+  return text;
 }
+
+}  // namespace
 
 std::string report_table(const Scenario& scenario, const Forecast& forecast,
                          const std::optional<RunTiming>& timing, bool colour) {
   const Paint paint(colour);
   std::string text = head(scenario) + headline(scenario, forecast, paint) +
                      breakdown(forecast, paint) + stage_rows(forecast) + group_rows(forecast) +
-                     "  " + paint(bold, verdict(forecast)) + "\n";
+                     headline_lines(forecast, paint);
   const auto assumed = std::ranges::count(scenario.assumptions, "assumed", &Assumption::source);
   if (assumed > 0) {
     text +=

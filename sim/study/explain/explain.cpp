@@ -11,6 +11,7 @@
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/kept_network.hpp"
 #include "stepcast/sim/forecast/step_key.hpp"
+#include "stepcast/sim/report/report.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 
 namespace stepcast {
@@ -154,7 +155,9 @@ Explanation explain(const Scenario& scenario, int workers) {
   pairs.add_elasticities(result);
   for (const auto& [name, run] : bounds)
     result.bounds.push_back({name, variants.time(run).value()});
-  result.path = critical_path(record(scenario));
+  const RecordedRun run = record(scenario);
+  result.headline = verdict(run.forecast);
+  result.path = critical_path(run);
   return result;
 }
 

@@ -61,6 +61,7 @@ std::string explanation_json(const Scenario& scenario, const Explanation& e) {
                          {"scenario", {{"name", scenario.name}, {"sha256", scenario.sha256}}},
                          {"summary", explanation_text(scenario, e)},
                          {"step_time_s", e.step_time},
+                         {"headline", e.headline},
                          {"critical_path", path_json(e.path)},
                          {"elasticities", elasticities},
                          {"elasticity_of_all_times", e.time_sum},

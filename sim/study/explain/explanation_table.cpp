@@ -120,6 +120,7 @@ std::string explanation_text(const Scenario& scenario, const Explanation& e) {
   const auto& categories = e.path.categories;
   std::string text =
       fmt::format("{} takes {} per step.", scenario.name, human(Seconds{e.step_time}));
+  if (!e.headline.empty()) text += " " + e.headline;
   if (!categories.empty()) {
     text += fmt::format(" Along its critical path {:.0f} % is {}",
                         percent_of(categories[0].seconds, e.path.total), categories[0].name);

@@ -27,7 +27,12 @@ std::string report_table(const Scenario& scenario, const Forecast& forecast,
 /// class): what fills most of a column's time, with waits of each kind apart.
 std::string pipeline_text(const RecordedRun& run, std::size_t width, bool colour);
 
-/// This sentence says what bounds the step, and what comes next.
+/// What a step is made of in one or two sentences: first the largest of computing, exposed
+/// communication, bubble, host and other idle time, then the kind that most of it is, then what
+/// comes next. Text, pages, explain and JSON (`headline`) have it.
 std::string verdict(const Forecast& forecast);
+
+/// `1.093 M`, `12.35 k`, `533.6`: tokens or samples a second.
+std::string rate_text(double rate);
 
 }  // namespace stepcast

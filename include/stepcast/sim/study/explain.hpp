@@ -72,6 +72,7 @@ struct Bound {
 
 struct Explanation {
   double step_time = 0;
+  std::string headline;  ///< that of the run
   CriticalPath path;
   /// There is one for every parameter that could be varied, largest magnitude first.
   std::vector<Elasticity> elasticities;
