@@ -240,14 +240,16 @@ fs::path document_path(const std::string& path, const SearchPath& search) {
   return path == "-" ? fs::path{path} : find_file(path, {}, search).value_or(path);
 }
 
-/// Whether a `--set` puts another preset in a place: it goes before what changes the preset.
+/// Whether a `--set` puts another preset in a place and says no more: it goes before what changes
+/// the preset. One with keys of its own stands where it is written: of two values the later counts.
 bool names_preset(const std::string& assignment) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos) return false;
   const std::string path = assignment.substr(0, equals);
   if (path == kept_extends || !preset_path(path).empty()) return true;
   try {
-    return parse_document(assignment.substr(equals + 1), {}).find("extends") != nullptr;
+    const Node value = parse_document(assignment.substr(equals + 1), {});
+    return value.find("extends") != nullptr && value.entries.size() == 1;
   } catch (const InputError&) {
     return false;
   }

@@ -45,6 +45,7 @@ Scenario read_back(const Scenario& scenario, std::string_view kind, const std::s
   launch::Draft draft{{}};
   draft.set("stepcast", 1, {});
   draft.set("name", std::string("exported"), {});
+  draft.set("framework", std::string("none"), {});
   const auto devices = form->import("exported", text, ImportOptions{}, draft);
   if (!draft.wrong().empty()) throw InputError(draft.wrong());
   expects(devices.has_value(), "an export says how many devices there are");

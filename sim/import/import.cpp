@@ -147,6 +147,8 @@ ImportedScenario import_launch(const std::string& given, const ImportOptions& op
                            ", allowed: beside a config.json or a script of Megatron-DeepSpeed"}});
   draft.set("stepcast", 1, {}, "version of the format");
   draft.set("name", name_of(given), {}, "imported from " + path);
+  // What the flags leave open stays as the machine has it, until a framework is named.
+  draft.set("framework", std::string("none"), {});
   const std::optional<std::int64_t> devices = form.import(path, text, options, draft);
   if (!devices)
     draft.wrong({{},

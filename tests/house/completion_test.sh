@@ -21,7 +21,7 @@ offers() {
 }
 
 offers stepcast ru -- run
-offers stepcast "" -- run import export edit explain campaign validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion
+offers stepcast "" -- run import export edit explain judge campaign validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion
 offers stepcast run --js -- --json
 offers stepcast sweep --sh -- --shard
 offers stepcast model --js -- --json

@@ -6,6 +6,7 @@
 #include "ledger_words.hpp"
 #include "stepcast/sim/study/accuracy.hpp"
 #include "stepcast/sim/study/gallery.hpp"
+#include "stepcast/sim/study/plain_rows.hpp"
 
 namespace stepcast {
 namespace {
@@ -155,6 +156,27 @@ std::string gallery_json(const Gallery& gallery) {
     json["techniques"].back()["counts"] = static_cast<bool>(counted[i]);
   }
   return json.dump(2) + "\n";
+}
+
+std::string plain_json(const std::vector<PlainRow>& rows) {
+  const auto sides = [&](const std::string& source) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::object();
+    for (const auto& [name, side] :
+         {std::pair{"ledger", &PlainRow::ledger}, std::pair{"named", &PlainRow::named},
+          std::pair{"assumed", &PlainRow::assumed}}) {
+      const ErrorFigures f = plain_figures(rows, side, source);
+      json[name] = {{"rows", f.rows}, {"mean", f.mean}, {"bias", f.bias}, {"worst", f.worst}};
+    }
+    return json;
+  };
+  nlohmann::ordered_json json = sides("");
+  json["sources"] = nlohmann::ordered_json::array();
+  for (const std::string& name : plain_sources(rows)) {
+    nlohmann::ordered_json source{{"name", name}};
+    source.update(sides(name));
+    json["sources"].push_back(source);
+  }
+  return nlohmann::ordered_json{{"plain", json}}.dump(2) + "\n";
 }
 
 }  // namespace stepcast

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
@@ -38,8 +37,14 @@ void keep_only(Node& section, const std::vector<std::string>& keys) {
   });
 }
 
-ErrorFigures figures_of(const std::vector<PlainRow>& rows, MeasuredRow PlainRow::*side,
-                        const std::string& family) {
+constexpr std::array sides{std::pair{"ledger", &PlainRow::ledger},
+                           std::pair{"named", &PlainRow::named},
+                           std::pair{"assumed", &PlainRow::assumed}};
+
+}  // namespace
+
+ErrorFigures plain_figures(const std::vector<PlainRow>& rows, MeasuredRow PlainRow::*side,
+                           const std::string& family) {
   std::vector<double> errors;
   for (const PlainRow& row : rows) {
     const MeasuredRow& measured = row.*side;
@@ -49,23 +54,13 @@ ErrorFigures figures_of(const std::vector<PlainRow>& rows, MeasuredRow PlainRow:
   return figures(std::move(errors));
 }
 
-std::vector<std::string> families(const std::vector<PlainRow>& rows) {
+std::vector<std::string> plain_sources(const std::vector<PlainRow>& rows) {
   std::vector<std::string> names;
   for (const PlainRow& row : rows)
     if (row.ledger.model && std::ranges::find(names, row.ledger.family) == names.end())
       names.push_back(row.ledger.family);
   return names;
 }
-
-nlohmann::ordered_json json_of_figures(const ErrorFigures& f) {
-  return {{"rows", f.rows}, {"mean", f.mean}, {"bias", f.bias}, {"worst", f.worst}};
-}
-
-constexpr std::array sides{std::pair{"ledger", &PlainRow::ledger},
-                           std::pair{"named", &PlainRow::named},
-                           std::pair{"assumed", &PlainRow::assumed}};
-
-}  // namespace
 
 Node plain_document(const Node& row, PlainFramework framework) {
   Node plain = row;
@@ -121,14 +116,14 @@ std::string plain_text(const std::vector<PlainRow>& rows) {
       fmt::format("{:<24}{:>6}{:>12}{:>8}{:>16}{:>8}{:>18}{:>8}\n", "source", "rows", "as written",
                   "bias", "plain, named", "bias", "plain, assumed", "bias");
   const auto line = [&](const std::string& name, const std::string& family) {
-    const ErrorFigures ledger = figures_of(rows, &PlainRow::ledger, family);
-    const ErrorFigures named = figures_of(rows, &PlainRow::named, family);
-    const ErrorFigures assumed = figures_of(rows, &PlainRow::assumed, family);
+    const ErrorFigures ledger = plain_figures(rows, &PlainRow::ledger, family);
+    const ErrorFigures named = plain_figures(rows, &PlainRow::named, family);
+    const ErrorFigures assumed = plain_figures(rows, &PlainRow::assumed, family);
     text += fmt::format("{:<24}{:>6}{:>12.1f}{:>+8.1f}{:>16.1f}{:>+8.1f}{:>18.1f}{:>+8.1f}\n", name,
                         ledger.rows, 100 * ledger.mean, 100 * ledger.bias, 100 * named.mean,
                         100 * named.bias, 100 * assumed.mean, 100 * assumed.bias);
   };
-  for (const std::string& family : families(rows)) line(family, family);
+  for (const std::string& family : plain_sources(rows)) line(family, family);
   line("all", "");
   text +=
       "\nMean error of step times [%]. Plain: cluster, model, plan, sizes, precision and "
@@ -139,23 +134,6 @@ std::string plain_text(const std::vector<PlainRow>& rows) {
       if (!(row.*side).failure.empty())
         text += fmt::format("refused, {}: {}\n", name, (row.*side).failure);
   return text;
-}
-
-std::string plain_json(const std::vector<PlainRow>& rows) {
-  const auto figures_by_side = [&](const std::string& family) {
-    nlohmann::ordered_json json = nlohmann::ordered_json::object();
-    for (const auto& [name, side] : sides)
-      json[name] = json_of_figures(figures_of(rows, side, family));
-    return json;
-  };
-  nlohmann::ordered_json json = figures_by_side("");
-  json["sources"] = nlohmann::ordered_json::array();
-  for (const std::string& family : families(rows)) {
-    nlohmann::ordered_json source{{"name", family}};
-    source.update(figures_by_side(family));
-    json["sources"].push_back(source);
-  }
-  return nlohmann::ordered_json{{"plain", json}}.dump(2) + "\n";
 }
 
 }  // namespace stepcast

@@ -127,10 +127,12 @@ Plan experts_plan(std::mt19937& random) {
   plan.pp = std::vector<std::int64_t>{4, 8}[random() % 2];
   plan.vpp = static_cast<std::int64_t>(1 + random() % 2);
   plan.sequence = 2048;
-  plan.settings = {"cluster={extends: " + scenarios +
-                       "clusters/dgx-h100.yaml, devices: " + std::to_string(8 * plan.pp) + "}",
-                   "model.mtp_layers=0", "training.global_batch=" + std::to_string(16 * plan.pp),
-                   "parallel.ep=8", "moe.experts=" + any({"grouped", "sequential"})};
+  plan.settings = {"cluster.extends=" + scenarios + "clusters/dgx-h100.yaml",
+                   "cluster.devices=" + std::to_string(8 * plan.pp),
+                   "model.mtp_layers=0",
+                   "training.global_batch=" + std::to_string(16 * plan.pp),
+                   "parallel.ep=8",
+                   "moe.experts=" + any({"grouped", "sequential"})};
   return plan;
 }
 

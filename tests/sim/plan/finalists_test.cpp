@@ -17,6 +17,7 @@ using test::PlanFile, test::presets;
 const char* const jittered = R"(
 stepcast: 1
 name: jittered-plan
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}
 model: {extends: models/llama2-7b.yaml, layers: 4}
 parallel: {tp: [2, 8], pp: [1, 2], zero: [1], sequence_parallel: [true]}

@@ -33,6 +33,7 @@ TEST(PlanPoints, EstimatesOfADenseModelRankAsItsSimulationsNightly) {
   expect_ranked(R"(
 stepcast: 1
 name: dense-points
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 32}
 model: {extends: models/llama2-7b.yaml, layers: 16}
 parallel: {tp: search, pp: search, vpp: search, cp: search, zero: search, sequence_parallel: search}
@@ -46,6 +47,7 @@ TEST(PlanPoints, EstimatesOfAModelWithExpertsRankAsItsSimulationsNightly) {
   expect_ranked(R"(
 stepcast: 1
 name: expert-points
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 32}
 model: {extends: models/mixtral-8x7b.yaml, layers: 16}
 parallel: {tp: search, pp: search, vpp: search, cp: [1, 2, 4], ep: search, etp: search, zero: search,
@@ -60,6 +62,7 @@ TEST(PlanPoints, ForwardsThatReadABatchWaitForItsCopy) {
   const test::PlanFile file(R"(
 stepcast: 1
 name: copied-batches
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 32}
 model: {extends: models/llama2-7b.yaml, layers: 16}
 parallel: {tp: [8], pp: [1, 2, 4], vpp: [1, 2], sequence_parallel: [true]}
@@ -96,6 +99,7 @@ TEST(PlanPoints, AnAnswerThatLostItsEndIsNoTime) {
   const PlanSpace space = test::PlanFile(R"(
 stepcast: 1
 name: small
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 8}
 model: {extends: models/llama2-7b.yaml, layers: 4}
 parallel: {tp: [4, 8]}

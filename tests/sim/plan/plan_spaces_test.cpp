@@ -23,6 +23,7 @@ struct SmallSpace {
 
 const SmallSpace spaces[] = {
     {"dense_zero_recompute", R"(
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16, device: {memory: {capacity: 21GiB}}}
 model: {extends: models/llama2-7b.yaml, layers: 8}
 parallel: {tp: [1, 2], pp: [1, 2, 4], zero: search, sequence_parallel: true}
@@ -31,6 +32,7 @@ schedule: {pipeline: [1f1b, gpipe]}
 runtime: {dispatch: graph_sink}
 )"},
     {"dense_chunks_context", R"(
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}
 model: {extends: models/llama3-8b.yaml, layers: 8}
 parallel: {tp: [1, 2], pp: [2, 4], vpp: [1, 2], cp: [1, 2, 4], zero: 1, sequence_parallel: search}
@@ -39,6 +41,7 @@ schedule: {pipeline: [1f1b, gpipe, interleaved_1f1b]}
 runtime: {dispatch: eager}
 )"},
     {"dense_zero_bubble", R"(
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}
 model: {extends: models/llama2-7b.yaml, layers: 8}
 parallel: {tp: [1, 4], pp: [2, 4], vpp: [1, 2], zero: [0, 1], sequence_parallel: true}
@@ -47,6 +50,7 @@ schedule: {pipeline: [1f1b, interleaved_1f1b, zb_h1, zb_h2, zb_v, v_half, v_min]
 runtime: {dispatch: graph_sink}
 )"},
     {"dense_slices", R"(
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}
 model: {extends: models/llama2-7b.yaml, layers: 8}
 parallel: {tp: [1, 2], pp: [2, 4], vpp: [1, 2], zero: [1, 2], sequence_parallel: true}
@@ -55,6 +59,7 @@ schedule: {pipeline: [1f1b, gpipe, terapipe, seqpipe, seqvpp, seqsmartvpp], slic
 runtime: {dispatch: graph_sink}
 )"},
     {"dense_offload", R"(
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 8, device: {memory: {capacity: 20GiB}}}
 model: {extends: models/llama2-7b.yaml, layers: 8}
 parallel: {tp: [1, 2], pp: [1, 2, 4], sequence_parallel: true}
@@ -63,6 +68,7 @@ training: {sequence: 4096, global_batch: 16, micro_batch: [1, 2], recompute: [no
 runtime: {dispatch: graph_sink}
 )"},
     {"dense_all_schedules", R"(
+framework: none
 cluster: {extends: clusters/dgx-a100.yaml, devices: 16}
 model: {extends: models/llama2-7b.yaml, layers: 8}
 parallel: {tp: [2, 4], pp: [2, 4], vpp: [1, 2], zero: [0, 1, 3], sequence_parallel: true}
@@ -70,6 +76,7 @@ training: {sequence: 4096, global_batch: 32}
 schedule: {pipeline: search}
 )"},
     {"experts_groups", R"(
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}
 model: {extends: models/mixtral-8x7b.yaml, layers: 4}
 parallel: {tp: [1, 2, 4], pp: [2, 4], vpp: [1, 2], ep: search, etp: [1, 2], sequence_parallel: true}
@@ -78,6 +85,7 @@ schedule: {pipeline: [1f1b, interleaved_1f1b]}
 runtime: {dispatch: graph_sink}
 )"},
     {"experts_dispatch", R"(
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 32}
 model: {extends: models/deepseek-v2-lite-16b.yaml, layers: 5}
 parallel: {tp: [1, 2], pp: [1, 2], ep: [8, 16], zero: [1, 2], sequence_parallel: true}
@@ -86,6 +94,7 @@ moe: {dispatch: search}
 runtime: {dispatch: graph_sink}
 )"},
     {"experts_overlap", R"(
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}
 model: {extends: models/deepseek-v2-lite-16b.yaml, layers: 5}
 parallel: {tp: [1, 2], pp: [2, 4], ep: [2, 8], zero: [1, 3], sequence_parallel: true}
@@ -94,6 +103,7 @@ moe: {overlap: [none, shared_expert, chunks(2), tiles(4)]}
 runtime: {dispatch: graph_sink}
 )"},
     {"experts_pairs", R"(
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}
 model: {extends: models/deepseek-v2-lite-16b.yaml, layers: 9}
 parallel: {tp: [1, 2], pp: [1, 2, 4], vpp: [1, 2], ep: [1, 4], zero: 1, sequence_parallel: true}

@@ -20,6 +20,7 @@ namespace {
 const char* const dense = R"(
 stepcast: 1
 name: small-plan
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}
 model: {extends: models/llama2-7b.yaml, layers: 8}
 parallel: {tp: [1, 2, 4], pp: [1, 2, 4], vpp: [1, 2], cp: [1, 2], zero: [0, 1, 2], sequence_parallel: [false, true]}
@@ -32,6 +33,7 @@ plan: {top: 4, shortlist: 4000, simulations: 500}
 const char* const experts = R"(
 stepcast: 1
 name: small-moe-plan
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 32}
 model: {extends: models/mixtral-8x7b.yaml, layers: 8}
 parallel: {tp: [1, 2, 8], pp: [2, 4], vpp: [1, 2], ep: [1, 2, 8], etp: [1, 2], zero: [1, 3], sequence_parallel: [true]}
@@ -202,6 +204,7 @@ TEST(Plan, ReportsAllWrongKeysAtTheirPlaces) {
   const PlanFile file(R"(
 stepcast: 1
 name: wrong
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}
 model: {extends: models/llama2-7b.yaml}
 parallel: {tp: [], pp: [1, 1]}
@@ -272,7 +275,7 @@ void expect_moments(const PipelineSchedule& schedule, const PipelineShape& shape
 
 TEST(Plan, AnotherClusterIsTheFileWithItsLineEdited) {
   const auto text = [](const std::string& cluster, const std::string& search) {
-    return "stepcast: 1\nname: p\ncluster: {extends: clusters/" + cluster +
+    return "stepcast: 1\nname: p\nframework: none\ncluster: {extends: clusters/" + cluster +
            ".yaml, devices: 16}\nmodel: {extends: models/llama2-7b.yaml, layers: 8}\n"
            "parallel: {tp: [1, 2], pp: 1, dp: auto}\n"
            "training: {sequence: 2048, global_batch: 32}\nschedule: {pipeline: 1f1b}\n"
@@ -367,6 +370,7 @@ TEST(Plan, TheBaselineIsComparedPartByPart) {
   std::ofstream(directory + "/known.yaml") << R"(
 stepcast: 1
 name: known
+framework: none
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}
 model: {extends: models/llama2-7b.yaml, layers: 8}
 parallel: {tp: 4, pp: 4, sequence_parallel: true}

@@ -13,6 +13,7 @@ namespace stepcast::test {
 inline constexpr const char* queued_plan = R"(
 stepcast: 1
 name: small-queued-plan
+framework: none
 cluster: {extends: clusters/dgx-a100.yaml, devices: 32}
 model: {extends: models/llama2-7b.yaml, layers: 8}
 parallel: {tp: [1, 2, 4], pp: [1, 2, 4], vpp: [1, 2], zero: [0, 1, 2, 3], sequence_parallel: [true]}

@@ -23,6 +23,12 @@ struct PlainRow {
 std::vector<PlainRow> measure_plain(const std::string& folder, const SearchPath& search,
                                     int workers);
 
+/// The sources of the rows with a model, in their order.
+std::vector<std::string> plain_sources(const std::vector<PlainRow>& rows);
+/// Of one side of the rows of a source, or of all for an empty name; refused rows are left out.
+ErrorFigures plain_figures(const std::vector<PlainRow>& rows, MeasuredRow PlainRow::*side,
+                           const std::string& source);
+
 std::string plain_text(const std::vector<PlainRow>& rows);
 /// `{"plain": {"ledger": FIGURES, "named": ..., "assumed": ..., "sources": [...]}}`
 std::string plain_json(const std::vector<PlainRow>& rows);
