@@ -66,21 +66,26 @@ struct Text {
 
 class CanonicalWriter : public Visitor {
  public:
-  CanonicalWriter(std::string path, std::string& out) : path_{std::move(path)}, out_{out} {}
+  /// `wanted`: of which keys alone; null: of all.
+  CanonicalWriter(std::string path, std::string& out, const WantedKeys* wanted)
+      : path_{std::move(path)}, out_{out}, wanted_{wanted} {}
 
-  void field(const Field& field) override { line(field.key, std::visit(Text{}, field.target)); }
+  void field(const Field& field) override {
+    if (is_wanted(field.key)) line(field.key, std::visit(Text{}, field.target));
+  }
   void section(std::string_view key, std::string_view, const Body& body) override {
-    CanonicalWriter inner{child(key), out_};
+    if (!is_wanted(key)) return;
+    CanonicalWriter inner{child(key), out_, wanted_};
     body(inner);
   }
   void optional_section(std::string_view key, std::string_view doc, bool& present,
                         const Body& body) override {
     if (present) return section(key, doc, body);
-    line(key, "none");
+    if (is_wanted(key)) line(key, "none");
   }
   void alternatives(std::string_view key, std::string_view, std::size_t& current,
                     const std::vector<Alternative>& bodies) override {
-    line(key, bodies[current].name);
+    if (is_wanted(key)) line(key, bodies[current].name);
     bodies[current].body(*this);
   }
   void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
@@ -105,19 +110,30 @@ class CanonicalWriter : public Visitor {
   std::string child(std::string_view key) const {
     return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
   }
+  bool is_wanted(std::string_view key) const {
+    return wanted_ == nullptr || (*wanted_)(child(key));
+  }
   void line(std::string_view key, std::string_view value) {
     out_ += child(key) + "=" + std::string(value) + "\n";
   }
 
   std::string path_;
   std::string& out_;
+  const WantedKeys* wanted_;
 };
 
 }  // namespace
 
 std::string canonical_text(const Visitor::Body& body) {
   std::string text;
-  CanonicalWriter writer{{}, text};
+  CanonicalWriter writer{{}, text, nullptr};
+  body(writer);
+  return text;
+}
+
+std::string canonical_text(const Visitor::Body& body, const WantedKeys& wanted) {
+  std::string text;
+  CanonicalWriter writer{{}, text, &wanted};
   body(writer);
   return text;
 }

@@ -60,20 +60,23 @@ KeyTexts texts_for(const std::vector<FrameworkRule>& rules, ScenarioDraft draft)
   ParallelPlan& plan = scenario.workload.plan;
   plan.dp_given = plan.dp;
   draft.model_source = ScenarioDraft::from_keys;
-  const auto wanted = [&](std::string_view path) {
-    for (std::size_t dot = path.size(); dot != std::string_view::npos && dot > 0;
+  // Every key at or below one that is asked for, and what lies above it.
+  const auto wanted = [&](const std::string& path) {
+    const auto below = asked.lower_bound(path + ".");
+    if (below != asked.end() && below->starts_with(path + ".")) return true;
+    for (std::size_t dot = path.size(); dot != std::string::npos && dot > 0;
          dot = path.rfind('.', dot - 1))
-      if (asked.contains(path.substr(0, dot))) return true;
+      if (asked.contains(std::string_view(path).substr(0, dot))) return true;
     return false;
   };
-  const std::string content = canonical_text([&](Visitor& v) { describe_content(v, draft); });
+  const std::string content =
+      canonical_text([&](Visitor& v) { describe_content(v, draft); }, wanted);
   std::string_view rest = content;
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     const std::size_t equals = std::min(line.find('='), line.size() - 1);
-    if (wanted(line.substr(0, equals)))
-      texts.emplace(line.substr(0, equals), line.substr(equals + 1));
+    texts.emplace(line.substr(0, equals), line.substr(equals + 1));
   }
   texts["nodes"] = count_text(scenario.cluster.devices / scenario.cluster.node_devices);
   texts["micro_batches"] = count_text(scenario.micro_batches());

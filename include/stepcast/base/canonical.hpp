@@ -10,6 +10,11 @@ namespace stepcast {
 /// written.
 std::string canonical_text(const Visitor::Body& body);
 
+/// Whether a key is wanted, or one at or below a mapping, by its path.
+using WantedKeys = std::function<bool(const std::string&)>;
+/// The lines of the wanted keys alone, which costs less.
+std::string canonical_text(const Visitor::Body& body, const WantedKeys& wanted);
+
 /// The SHA-256 of `text` in lower-case hexadecimal.
 std::string sha256(const std::string& text);
 
