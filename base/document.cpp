@@ -152,7 +152,11 @@ class Loader {
     }
     auto file = find_file(target.text, directory, search_);
     if (!file && is_override_) file = find_file(short_name(path, target.text), directory, search_);
-    if (!file) refuse(target.place, path, missing(target.text, directory));
+    if (!file && repeated_ != nullptr && path != "extends") {
+      repeated_->push_back({target.place, path, missing(path, target.text, directory)});
+      return {.kind = Node::Kind::mapping, .place = target.place};
+    }
+    if (!file) refuse(target.place, path, missing(path, target.text, directory));
     if (std::ranges::find(open_, identity(*file)) != open_.end()) {
       refuse(
           target.place, path,
@@ -195,11 +199,14 @@ class Loader {
     }
   }
 
-  std::string missing(const std::string& name, const fs::path& directory) const {
+  std::string missing(const std::string& path, const std::string& name,
+                      const fs::path& directory) const {
     std::vector<std::string> places{directory.empty() ? "." : directory.string()};
     for (const fs::path& d : search_.directories) places.push_back(d.string());
-    return "names '" + shortened(name) + "', which does not exist in " + joined(places) +
-           file_hint(name, directory, search_);
+    std::string hint = file_hint(name, directory, search_);
+    const std::string short_form = is_override_ ? short_name(path, name) : std::string();
+    if (hint.empty() && !short_form.empty()) hint = file_hint(short_form, directory, search_);
+    return "names '" + shortened(name) + "', which does not exist in " + joined(places) + hint;
   }
 
   static constexpr std::size_t deepest = 32;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "read_value.hpp"
+#include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast {
@@ -22,9 +23,8 @@ class Finder : public Visitor {
 
   std::string verdict() const {
     if (verdict_) return *verdict_;
-    const auto near = nearest(head_, known_);
-    return "is not a known key" +
-           (near ? "; did you mean " + *near + "?" : ", allowed: " + joined(known_));
+    const std::string near = did_you_mean(head_, known_);
+    return "is not a known key" + (!near.empty() ? near : ", allowed: " + joined(known_));
   }
 
   void field(const Field& field) override {

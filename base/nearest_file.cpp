@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "stepcast/base/text.hpp"
+#include "stepcast/base/suggest.hpp"
 
 namespace stepcast {
 namespace {
@@ -25,9 +25,9 @@ std::string file_hint(const fs::path& name, const fs::path& directory, const Sea
   if (name.is_relative())
     for (const fs::path& d : search.directories) add_stems((d / name).parent_path(), stems);
   std::ranges::sort(stems);  // a folder has no order
-  const auto near = nearest(name.stem().string(), stems);
-  if (!near) return {};
-  return "; did you mean " + (name.parent_path() / (*near + ".yaml")).string() + "?";
+  stems.erase(std::unique(stems.begin(), stems.end()), stems.end());
+  const std::string folder = name.parent_path().string();
+  return did_you_mean(name.stem().string(), stems, folder.empty() ? folder : folder + "/", ".yaml");
 }
 
 }  // namespace stepcast

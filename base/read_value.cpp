@@ -121,10 +121,11 @@ class Reader {
   }
 
   std::string operator()(bool* target) const {
-    if (!plain() || (node_.text != "true" && node_.text != "false")) {
+    const bool yes = node_.text == "true" || node_.text == "True";
+    if (!plain() || (!yes && node_.text != "false" && node_.text != "False")) {
       return not_this(node_, "true, false");
     }
-    *target = node_.text == "true";
+    *target = yes;
     return {};
   }
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "read_value.hpp"
+#include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast {
@@ -176,9 +177,9 @@ void Section::finish() {
   if (all_known_) return;
   for (const Node::Entry& entry : node_.entries) {
     if (std::ranges::find(known_, entry.key) != known_.end()) continue;
-    const auto near = nearest(entry.key, known_);
+    const std::string near = did_you_mean(entry.key, known_);
     fail(entry.place, child(entry.key),
-         "is not a known key" + (near             ? "; did you mean " + *near + "?"
+         "is not a known key" + (!near.empty()    ? near
                                  : known_.empty() ? ", allowed: none"
                                                   : ", allowed: " + joined(known_)));
   }

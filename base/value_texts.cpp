@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "read_value.hpp"
+#include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 
 // How messages quote values and name what is allowed.
@@ -97,8 +98,8 @@ std::string wrong_option(const std::string& word, const std::string& shown,
   for (const Option& option : options) {
     if (option.built) words.emplace_back(option.name);
   }
-  const auto near = words.size() > 1 ? nearest(word, words) : std::nullopt;
-  return "is " + shown + ", allowed: " + allowed + (near ? "; did you mean " + *near + "?" : "");
+  return "is " + shown + ", allowed: " + allowed +
+         (words.size() > 1 ? did_you_mean(word, words) : std::string());
 }
 
 }  // namespace stepcast

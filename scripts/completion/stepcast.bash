@@ -29,12 +29,13 @@ _stepcast_options() {
     export) echo "--to --from --devices --cluster --deepspeed --ignore-unknown --set --model --output --presets --help" ;;
     edit) echo "--set --output --presets --help" ;;
     run) echo "--from --devices --cluster --deepspeed --ignore-unknown --set --engine --model --json --timing --trace --trace-ranks --report --step-trace --kernel-details --kernel-rank --operators --operators-csv --pipeline --keys --graph --graph-ranks --seeds --load-steps --fail-on-oom --presets --help" ;;
-    explain) echo "--report --set --cluster --model --json --svg --devices --seeds --strong --top --workers --presets --help" ;;
+    explain) echo "--report --set --cluster --model --json --svg --devices --seeds --strong --top --jobs --presets --help" ;;
     judge) echo "--devices --tolerance --set --cluster --model --json --presets --help" ;;
     validate) echo "--set --cluster --model --presets --help" ;;
     topology) echo "--devices --dot --platform --json --presets --help" ;;
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
     operator) echo "--cluster --ranks --m --k --n --groups --heads --head-size --sequence --batch --causal --top-k --generation --type --bytes --table --csv --json --set --presets --help" ;;
+    keys) echo "--in --presets --help" ;;
     list) echo "--presets --help" ;;
     model) echo "--sequence --as --json --presets --help" ;;
     schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --put-off --latency --orders --width --svg --json --help" ;;
@@ -57,7 +58,7 @@ _stepcast_options() {
 }
 
 _stepcast() {
-  local commands="run import export edit explain judge campaign validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion"
+  local commands="run import export edit explain judge campaign validate schema sweep results scale check diff compare topology collective operator model keys list schedule plan accuracy calibrate serve choices worker completion"
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -68,7 +69,7 @@ _stepcast() {
   done
 
   case $previous in
-    --cluster) _stepcast_files .yaml .yml; return ;;
+    --cluster | --model | --in) _stepcast_files .yaml .yml; return ;;
     --json) _stepcast_files .json; return ;;
     --trace) _stepcast_files .json .gz; return ;;
     --report) _stepcast_files .html; return ;;

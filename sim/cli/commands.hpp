@@ -172,6 +172,13 @@ struct ScheduleOptions {
 };
 Outcome schedule(const ScheduleOptions& options);
 
+struct KeysOptions : PresetOptions {
+  std::vector<std::string> words;
+  std::string scenario;  ///< whose values are shown; empty: none
+};
+/// The keys of a scenario that words are about, the nearest first.
+Outcome keys(const KeysOptions& options);
+
 struct ListOptions : PresetOptions {
   std::string kind;  ///< clusters, models ...; empty: all
 };

@@ -93,7 +93,8 @@ void add_explain_commands(CommandLine& line) {
       ->type_name("N");
   sub->add_flag("--strong", options->strong, "with --devices: keep the global batch");
   sub->add_option("--top", options->top, "rows of each list")->type_name("N");
-  sub->add_option("-j,--workers", options->workers, "processes at a time, default: all processors")
+  sub->add_option("-j,--jobs,--workers", options->workers,
+                  "processes at a time, default: all processors")
       ->type_name("N");
   CommandLine::presets(sub, *options);
 }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "commands.hpp"
+#include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast::cli {
@@ -79,10 +80,11 @@ Outcome list_presets(const ListOptions& options) {
     const std::vector<std::string> kinds = names;
     for (const ListedKind& kind : listed_kinds)
       for (const auto& [name, path] : files_of(kind, search)) names.push_back(path.stem().string());
-    const auto near = nearest(options.kind, names);
-    bad_option("NAME", "is '" + options.kind + "'" +
-                           (near ? "; did you mean " + *near + "?"
-                                 : ", allowed: part of a preset's name, or " + joined(kinds)));
+    const std::string near = did_you_mean(options.kind, names);
+    bad_option(
+        "NAME",
+        "is '" + options.kind + "'" +
+            (!near.empty() ? near : ", allowed: part of a preset's name, or " + joined(kinds)));
   }
   return {text};
 }

@@ -50,6 +50,21 @@ void add_collective(CommandLine& line) {
   CommandLine::presets(sub, *options);
 }
 
+void add_keys(CommandLine& line) {
+  auto options = std::make_shared<KeysOptions>();
+  CLI::App* sub =
+      line.command("keys", "find keys of a scenario by a word: default, values, meaning",
+                   "stepcast keys recompute --in scenarios/telechat3-36b-2048.yaml",
+                   [options] { return keys(*options); });
+  sub->add_option("word", options->words,
+                  "part of a key, of its values or of its meaning; all count")
+      ->required()
+      ->type_name("WORD");
+  sub->add_option("--in", options->scenario, "scenario whose values are shown beside them")
+      ->type_name("SCENARIO");
+  CommandLine::presets(sub, *options);
+}
+
 void add_model(CommandLine& line) {
   auto options = std::make_shared<ModelOptions>();
   CLI::App* sub =
@@ -135,6 +150,7 @@ void add_look_up_commands(CommandLine& line) {
   add_topology(line);
   add_collective(line);
   add_model(line);
+  add_keys(line);
   add_schedule(line);
   add_list(line);
   add_completion(line);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "forms.hpp"
+#include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast {
@@ -44,12 +45,13 @@ std::string preset_name(const std::string& kind, const std::string& given,
       if (file.path().extension() == ".yaml") known.push_back(file.path().stem().string());
   }
   std::ranges::sort(known);  // a folder has no order
-  const auto near = nearest(std::filesystem::path(given).stem().string(), known);
-  throw InputError({{{},
-                     "--" + kind,
-                     "names '" + given + "', which does not exist" +
-                         (near ? "; did you mean " + folder + *near + ".yaml?"
-                               : ", allowed: a " + kind + " file or the name of a preset")}});
+  const std::string near =
+      did_you_mean(std::filesystem::path(given).stem().string(), known, folder, ".yaml");
+  throw InputError(
+      {{{},
+        "--" + kind,
+        "names '" + given + "', which does not exist" +
+            (!near.empty() ? near : ", allowed: a " + kind + " file or the name of a preset")}});
 }
 
 void set_cluster(const ImportOptions& options, std::optional<std::int64_t> devices,

@@ -76,14 +76,16 @@ std::string verdict(const Forecast& forecast) {
   std::ranges::stable_sort(parts, std::greater<>{}, &LargePart::time);
   const auto percent = [&](double time) { return step > 0 ? 100 * time / step : 0; };
   const LargePart &first = parts[0], &second = parts[1];
-  std::string text = fmt::format("{} of the step is {} ({:.0f} %)", amount(percent(first.time) / 100),
-                                 first.name, percent(first.time));
+  std::string text =
+      fmt::format("{} of the step is {} ({:.0f} %)", amount(percent(first.time) / 100), first.name,
+                  percent(first.time));
   constexpr double all = 0.995, most = 0.5;
   if (!first.kind.empty()) {
     const double of = first.of_kind / first.time;
-    text += of >= all    ? ", all of it " + first.kind
-            : of >= most ? fmt::format(", most of it {} ({:.0f} %)", first.kind, percent(first.of_kind))
-                         : fmt::format(", {} first ({:.0f} %)", first.kind, percent(first.of_kind));
+    text += of >= all ? ", all of it " + first.kind
+            : of >= most
+                ? fmt::format(", most of it {} ({:.0f} %)", first.kind, percent(first.of_kind))
+                : fmt::format(", {} first ({:.0f} %)", first.kind, percent(first.of_kind));
   }
   text += ".";
   if (percent(second.time) >= most)

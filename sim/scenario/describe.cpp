@@ -182,7 +182,7 @@ void describe_framework_key(Visitor& visitor, ScenarioDraft& draft) {
 void describe(Visitor& visitor, ScenarioDraft& draft) {
   Scenario& s = draft.scenario;
   describe_format_version(visitor, true);
-  visitor.field({"name", Identifier{&s.name}, "name of the scenario", any_number(), true});
+  visitor.field({"name", Identifier{&s.name}, "name of the scenario; absent: that of its file"});
   describe_framework_key(visitor, draft);
   describe_content(visitor, draft);
   bool present = s.expect.has_value();

@@ -226,19 +226,11 @@ void check_node(const ClusterSpec& cluster, const std::string& prefix, Checks& c
   const std::int64_t whole = cluster.devices / per_node * per_node;
   checks.require(cluster.devices % per_node == 0, key("devices"),
                  "is " + count_text(cluster.devices) + ", must be a whole number of nodes of " +
-                     count_text(per_node) + " devices, allowed: " +
+                     count_text(per_node) + " devices (" + key("node.devices") + "), allowed: " +
                      (whole > 0 ? count_text(whole) + ", " : "") + count_text(whole + per_node));
   checks.require(cluster.host.shared_devices <= per_node, key("host.device_link.shared.devices"),
                  "is " + count_text(cluster.host.shared_devices) + ", allowed: at most the " +
                      count_text(per_node) + " devices of a node");
-  checks.require(cluster.host.cores > 0 || cluster.host.core_bandwidth.value() <= 0,
-                 key("host.cores.bandwidth"),
-                 "is given but host.cores.count is 0, allowed: 0B/s, or a count");
-  checks.require(cluster.host.cores == 0 || cluster.host.core_bandwidth.value() > 0 ||
-                     checks.given(key("host.cores.bandwidth")),
-                 key("host.cores.count"),
-                 "is " + count_text(cluster.host.cores) +
-                     " but counts only with host.cores.bandwidth, allowed: 0, or with it");
   if (const auto* groups = std::get_if<GroupFabric>(&cluster.node_fabric)) {
     checks.require(per_node % groups->group_size == 0, key("node.fabric.size"),
                    "is " + count_text(groups->group_size) + ", must divide the " +

@@ -9,6 +9,7 @@
 #include "read_lengths.hpp"
 #include "read_platform.hpp"
 #include "read_task_graph.hpp"
+#include "reading_files.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/graph/task_graph.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
@@ -148,6 +149,7 @@ void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft
   else
     read_keys(all);
   Scenario& scenario = draft.scenario;
+  if (scenario.name.empty()) scenario.name = name_of_file(root.place.file);
   read_platform_file(root, search, "cluster.", scenario.cluster, reading);
   if (draft.source == ScenarioDraft::from_workload) scenario.synthetic = draft.synthetic;
   if (draft.names_graph && draft.workload_source != ScenarioDraft::from_times)

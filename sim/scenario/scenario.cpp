@@ -5,6 +5,7 @@
 #include "model_config.hpp"
 #include "read_draft.hpp"
 #include "read_platform.hpp"
+#include "reading_files.hpp"
 #include "run_framework.hpp"
 #include "scenario_content.hpp"
 #include "stepcast/base/canonical.hpp"
@@ -49,12 +50,15 @@ Node load(std::string_view text, const std::string& path, const std::vector<std:
     reading.failed.insert(d.path);
     reading.diagnostics.push_back(d);
   }
+  note_missing_presets(repeated, reading);
   if (wrong.empty()) return root;
   append(reading.diagnostics, InputError(std::move(wrong)));
   throw InputError(std::move(reading.diagnostics));
 }
 
 void throw_if_wrong(Reading& reading) {
+  drop_consequences(reading);
+  suggest_paths(reading);
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
 }
 

@@ -65,7 +65,8 @@ TEST(Kinds, ACommandThatTakesAnotherKindSaysWhichTakesThisOne) {
       {"topology " + json, "is a Hugging Face config.json, give a cluster file"},
       {"model " + listed, "is a plan file, give a model file"},
       {"schedule " + scenario, "is a scenario file, give a file of orders"},
-      {"schema pln", "KIND: is 'pln', allowed: scenario, check, cluster, model, framework, sweep, plan"},
+      {"schema pln",
+       "KIND: is 'pln', allowed: scenario, check, cluster, model, framework, sweep, plan"},
       {"schema hugging_face", "KIND: is 'hugging_face', allowed: scenario"},
   };
   for (const auto& row : rows) {

@@ -69,6 +69,20 @@ TEST(Reading, ListShowsPresetsAndAWrongNameIsAnswered) {
       << extended.err;
 }
 
+TEST(Reading, KeysAreFoundByWords) {
+  const TemporaryFiles files;
+  const Ran tp = stepcast_run(files, "keys tp");
+  EXPECT_EQ(tp.code, 0) << tp.err;
+  EXPECT_TRUE(tp.out.starts_with("parallel.tp, default 1\n    tensor parallel size\n")) << tp.out;
+  const Ran value =
+      stepcast_run(files, "keys recompute --in '" + scenarios + "gpt3-175b-dgx-a100.yaml'");
+  EXPECT_NE(value.out.find("training.recompute, default none, now selective\n"), std::string::npos)
+      << value.out;
+  EXPECT_NE(stepcast_run(files, "keys fp8_mixed").out.find("training.precision"),
+            std::string::npos);
+  EXPECT_EQ(stepcast_run(files, "keys xyzzy").code, 2);
+}
+
 // The steps themselves, one pair of each kind of preset; tests/sim/study has all pairs.
 TEST(Reading, AnotherClusterOrModelIsTheFileWithItsLineEdited) {
   const TemporaryFiles files;

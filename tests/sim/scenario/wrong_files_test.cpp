@@ -203,6 +203,35 @@ TEST(WrongFiles, AMissingPreset) {
       std::string::npos);
 }
 
+TEST(WrongFiles, AMissingPresetHidesNoOtherError) {
+  const TemporaryFiles files;
+  const std::string text = errors_of(
+      files, files.write("a.yaml",
+                         "stepcast: 1\ncluster: {extends: clusters/none.yaml, devices: 8}\n"
+                         "model: {extends: models/none.yaml}\nparallel: {tp: none}\n"
+                         "training: {sequnce: 1}\n"));
+  for (const char* said :
+       {"cluster.extends: names 'clusters/none.yaml'", "model.extends: names 'models/none.yaml'",
+        "parallel.tp: is 'none'", "training.sequnce: is not a known key; did you mean sequence?"})
+    EXPECT_NE(text.find(said), std::string::npos) << said << "\n" << text;
+  EXPECT_EQ(text.find("cluster.device"), std::string::npos) << text;
+}
+
+TEST(WrongFiles, UnknownKeysSayWhereTheyStand) {
+  const TemporaryFiles files;
+  const std::string path = files.write("a.yaml", small_scenario);
+  EXPECT_NE(errors_of(files, path, {"tp=4"}).find("did you mean parallel.tp?"), std::string::npos)
+      << errors_of(files, path, {"tp=4"});
+}
+
+TEST(WrongFiles, AFileThatGivesNoNameNamesTheScenario) {
+  const TemporaryFiles files;
+  std::string text(small_scenario);
+  const std::size_t at = text.find("name: "), end = text.find('\n', at);
+  text.erase(at, end + 1 - at);
+  EXPECT_EQ(read_scenario(files.write("My job.yaml", text), {}, {}).name, "my-job");
+}
+
 TEST(WrongFiles, AFileOfLengths) {
   const TemporaryFiles files;
   files.write("lengths.csv", "# tokens\n12\n\nlong\n0\n3000\n");

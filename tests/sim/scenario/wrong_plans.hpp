@@ -6,10 +6,12 @@ namespace stepcast::test {
 /// Wrong scenarios: values that do not go together.
 inline constexpr WrongRow wrong_plans[] = {
     {"devices_no_whole_nodes", "\n  devices: 16", "\n  devices: 12",
-     "s.yaml:27:12: cluster.devices: is 12, must be a whole number of nodes of 8 devices, allowed: "
+     "s.yaml:27:12: cluster.devices: is 12, must be a whole number of nodes of 8 devices "
+     "(cluster.node.devices), allowed: "
      "8, 16"},
     {"less_than_a_node", "\n  devices: 16", "\n  devices: 4",
-     "s.yaml:27:12: cluster.devices: is 4, must be a whole number of nodes of 8 devices, allowed: "
+     "s.yaml:27:12: cluster.devices: is 4, must be a whole number of nodes of 8 devices "
+     "(cluster.node.devices), allowed: "
      "8"},
     {"tp_does_not_divide", "  tp: 2", "  tp: 3",
      "s.yaml:37:7: parallel.tp: is 3, tp = 3 must divide the 16 devices, allowed: 1, 2, 4, 8, 16"},

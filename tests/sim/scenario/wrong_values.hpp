@@ -103,8 +103,8 @@ inline constexpr WrongRow wrong_values[] = {
      "100000"},
     {"boolean_of_another_language", "sequence_parallel: true", "sequence_parallel: yes",
      "s.yaml:43:22: parallel.sequence_parallel: is 'yes', allowed: true, false"},
-    {"boolean_in_capitals", "sequence_parallel: true", "sequence_parallel: True",
-     "s.yaml:43:22: parallel.sequence_parallel: is 'True', allowed: true, false"},
+    {"boolean_in_capitals", "sequence_parallel: true", "sequence_parallel: TRUE",
+     "s.yaml:43:22: parallel.sequence_parallel: is 'TRUE', allowed: true, false"},
     {"expectation_without_percent", "tolerance: 1%", "tolerance: 0.01",
      "s.yaml:51:39: expect.step_time.tolerance: is '0.01', allowed: a percentage such as 1%, or a "
      "time such as 50ms"},

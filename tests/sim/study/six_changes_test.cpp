@@ -48,7 +48,8 @@ std::vector<std::string> remedies(const Diagnostic& wrong) {
 }
 
 /// Whether the remedies of a refusal, and of what they meet, lead to a scenario that may run.
-bool is_answered(const std::string& file, const Overrides& overrides, int depth, std::string& said) {
+bool is_answered(const std::string& file, const Overrides& overrides, int depth,
+                 std::string& said) {
   const auto wrong = refusal(file, overrides);
   if (!wrong) return true;
   said += wrong->text() + "\n";
@@ -68,13 +69,16 @@ TEST(SixChanges, AreAnsweredOrTheirRemedyIs) {
     if (entry.path().extension() != ".yaml") continue;
     const std::string file = entry.path().string();
     const auto devices = prepare_scenario(file, {}, default_search_path({})).cluster.devices;
-    for (const Overrides& change :
-         {Overrides{"parallel.tp=4"}, {"cluster.devices=" + std::to_string(devices / 2)},
-          {"cluster.devices=" + std::to_string(2 * devices)}, {"cluster.extends=dgx-h100"},
-          {"cluster.extends=atlas-900-a3"}, {"training.micro_batch=2"}}) {
+    for (const Overrides& change : {Overrides{"parallel.tp=4"},
+                                    {"cluster.devices=" + std::to_string(devices / 2)},
+                                    {"cluster.devices=" + std::to_string(2 * devices)},
+                                    {"cluster.extends=dgx-h100"},
+                                    {"cluster.extends=atlas-900-a3"},
+                                    {"training.micro_batch=2"}}) {
       std::string said;
       EXPECT_TRUE(is_answered(file, change, 6, said))
-          << entry.path().filename() << " " << change.front() << "\n" << said;
+          << entry.path().filename() << " " << change.front() << "\n"
+          << said;
     }
   }
 }

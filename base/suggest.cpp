@@ -1,0 +1,73 @@
+#include "stepcast/base/suggest.hpp"
+
+#include <algorithm>
+
+#include "stepcast/base/text.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr std::size_t most = 3;
+
+std::vector<std::string_view> parts_of(std::string_view word) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; begin <= word.size();) {
+    const std::size_t end = std::min(word.find_first_of(".-_/", begin), word.size());
+    if (end > begin) parts.push_back(word.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+/// How many parts of `word` stand in the candidate.
+std::size_t shared(const std::vector<std::string_view>& word, std::string_view candidate) {
+  const auto parts = parts_of(candidate);
+  return static_cast<std::size_t>(std::ranges::count_if(
+      word, [&](std::string_view part) { return std::ranges::count(parts, part) > 0; }));
+}
+
+void add(std::vector<std::string>& found, const std::string& candidate) {
+  if (found.size() < most && std::ranges::count(found, candidate) == 0) found.push_back(candidate);
+}
+
+}  // namespace
+
+std::vector<std::string> suggestions(std::string_view word,
+                                     std::span<const std::string> candidates) {
+  std::vector<std::string> found;
+  constexpr std::size_t shortest_word = 2, longest_word = 64;
+  if (word.size() < shortest_word || word.size() > longest_word) return found;
+  const auto begins = [&](const std::string& c) {
+    return c.size() > word.size() && c.starts_with(word);
+  };
+  const auto holds = [&](const std::string& c) {
+    return c.size() > word.size() && std::ranges::count(parts_of(c), word) > 0;
+  };
+  for (const std::string& c : candidates)
+    if (begins(c)) add(found, c);
+  for (const std::string& c : candidates)
+    if (holds(c)) add(found, c);
+  if (found.empty())
+    if (const auto near = nearest(word, candidates)) add(found, *near);
+  const auto parts = parts_of(word);
+  constexpr std::size_t few = 3;
+  if (parts.size() >= few)
+    for (const std::string& c : candidates)
+      if (c != word && shared(parts, c) + 1 >= parts.size() && parts_of(c).size() == parts.size())
+        add(found, c);
+  return found;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates,
+                         const std::string& before, const std::string& behind) {
+  const std::vector<std::string> found = suggestions(word, candidates);
+  std::string text;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    text += (i == 0                  ? "; did you mean "
+             : i + 1 == found.size() ? " or "
+                                     : ", ") +
+            before + found[i] + behind;
+  return text.empty() ? text : text + "?";
+}
+
+}  // namespace stepcast

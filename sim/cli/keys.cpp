@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "commands.hpp"
+#include "file_kinds.hpp"
+#include "stepcast/base/suggest.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/scenario/inputs.hpp"
+
+namespace stepcast::cli {
+namespace {
+
+/// One key of the scenario format.
+struct FormatKey {
+  std::string path, allowed, preset, meaning;
+};
+
+std::string text_at(const Node& node, std::string_view key) {
+  const Node* found = node.find(key);
+  if (found == nullptr) return {};
+  if (found->kind == Node::Kind::scalar) return found->text;
+  std::string list;
+  for (const Node& item : found->items) list += (list.empty() ? "" : ", ") + item.text;
+  return found->kind == Node::Kind::list ? "[" + list + "]" : std::string();
+}
+
+/// The mapping below a key: its own, that of a choice, or that of the entries of a list.
+const Node* mapping_below(const Node& value) {
+  if (value.find("properties") != nullptr) return &value;
+  if (const Node* items = value.find("items")) return mapping_below(*items);
+  if (const Node* forms = value.find("anyOf"))
+    for (const Node& form : forms->items)
+      if (const Node* found = mapping_below(form)) return found;
+  return nullptr;
+}
+
+void add_keys(const Node& mapping, const std::string& prefix, std::vector<FormatKey>& all) {
+  for (const Node::Entry& entry : mapping.find("properties")->entries) {
+    if (entry.key == "extends") continue;
+    const Node& value = entry.value;
+    const Node* inner = value.find("$comment") != nullptr ? nullptr : mapping_below(value);
+    std::string meaning = text_at(value, "description");
+    constexpr std::string_view mark = " (required)";
+    const bool required = meaning.find(mark) != std::string::npos;
+    if (required) meaning.erase(meaning.find(mark), mark.size());
+    const std::string path = prefix + entry.key;
+    all.push_back({path, inner != nullptr ? "a mapping" : text_at(value, "$comment"),
+                   required ? "required" : text_at(value, "default"), meaning});
+    if (inner != nullptr) add_keys(*inner, path + ".", all);
+  }
+}
+
+std::string lower_case(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+/// How near a key is to a word, 0 the nearest; nothing where it is not meant.
+std::optional<int> distance_of(const FormatKey& key, const std::string& word) {
+  const std::string last = key.path.substr(key.path.rfind('.') + 1);
+  if (key.path == word || last == word) return 0;
+  if (last.starts_with(word)) return 1;
+  if (("." + key.path + ".").find("." + word + ".") != std::string::npos) return 2;
+  if (key.path.find(word) != std::string::npos) return 3;
+  if (lower_case(key.allowed).find(word) != std::string::npos) return 4;
+  if (lower_case(key.meaning).find(word) != std::string::npos) return 5;
+  return {};
+}
+
+struct FoundKey {
+  int distance;
+  const FormatKey* key;
+};
+
+std::vector<FoundKey> found_keys(const std::vector<FormatKey>& all,
+                                 const std::vector<std::string>& words) {
+  std::vector<FoundKey> found;
+  for (const FormatKey& key : all) {
+    std::optional<int> sum = 0;
+    for (const std::string& word : words) {
+      const auto distance = distance_of(key, lower_case(word));
+      sum = sum && distance ? std::optional(*sum + *distance) : std::nullopt;
+    }
+    if (sum) found.push_back({*sum, &key});
+  }
+  std::ranges::stable_sort(found, {}, &FoundKey::distance);
+  return found;
+}
+
+[[noreturn]] void refuse_words(const std::vector<FormatKey>& all,
+                               const std::vector<std::string>& words) {
+  std::vector<std::string> names;
+  for (const FormatKey& key : all) names.push_back(key.path.substr(key.path.rfind('.') + 1));
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  const std::string near = did_you_mean(words.front(), names);
+  bad_option("WORD", "'" + joined(words) + "' is in no key" +
+                         (near.empty() ? ", allowed: a part of a key, of its values or its meaning"
+                                       : near));
+}
+
+}  // namespace
+
+Outcome keys(const KeysOptions& options) {
+  std::vector<FormatKey> all;
+  const Node schema = parse_document(schema_of(FileKind::scenario), "schema");
+  add_keys(schema, {}, all);
+  const std::vector<FoundKey> found = found_keys(all, options.words);
+  if (found.empty()) refuse_words(all, options.words);
+  std::vector<Input> inputs;
+  if (!options.scenario.empty())
+    inputs =
+        inputs_of(prepare_scenario(options.scenario, {}, default_search_path(options.presets)));
+  constexpr std::size_t most = 20;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(found.size(), most); ++i) {
+    const FormatKey& key = *found[i].key;
+    text += key.path;
+    if (!key.preset.empty())
+      text += key.preset == "required" ? ", required" : ", default " + key.preset;
+    const auto input = std::ranges::find(inputs, key.path, &Input::path);
+    if (input != inputs.end()) text += ", now " + input->value;
+    text += fmt::format("\n    {}\n", key.meaning);
+    if (!key.allowed.empty()) text += fmt::format("    allowed: {}\n", key.allowed);
+  }
+  if (found.size() > most)
+    text += fmt::format("... and {} keys more; give another word, too\n", found.size() - most);
+  return {std::move(text)};
+}
+
+}  // namespace stepcast::cli

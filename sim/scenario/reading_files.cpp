@@ -1,0 +1,117 @@
+#include "reading_files.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/draft.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr std::string_view extends = ".extends";
+
+bool names_missing_preset(const Diagnostic& d) {
+  return d.path.ends_with(extends) && d.message.starts_with("names '");
+}
+
+/// The paths of all keys of a scenario that have one name.
+class PathsOfKey : public Visitor {
+ public:
+  PathsOfKey(std::string_view name, std::string prefix, std::vector<std::string>& found)
+      : name_{name}, prefix_{std::move(prefix)}, found_{found} {}
+
+  void field(const Field& field) override { meet(field.key); }
+  void section(std::string_view key, std::string_view, const Body& body) override {
+    meet(key);
+    PathsOfKey inner{name_, prefix_ + std::string(key) + ".", found_};
+    body(inner);
+  }
+  void optional_section(std::string_view key, std::string_view doc, bool&,
+                        const Body& body) override {
+    section(key, doc, body);
+  }
+  void alternatives(std::string_view key, std::string_view, std::size_t& current,
+                    const std::vector<Alternative>& bodies) override {
+    meet(key);
+    one_of(current, bodies);
+  }
+  void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
+    for (std::size_t i = 0; i < bodies.size(); ++i) {
+      if (!bodies[i].built) continue;
+      current = i;
+      bodies[i].body(*this);
+    }
+  }
+  void list(std::string_view key, std::string_view, std::size_t,
+            const std::function<void(std::size_t)>&,
+            const std::function<void(Visitor&, std::size_t)>&) override {
+    meet(key);
+  }
+  void optional_list(std::string_view key, std::string_view, std::size_t,
+                     const std::function<void(std::size_t)>&,
+                     const std::function<void(Visitor&, std::size_t)>&) override {
+    meet(key);
+  }
+  void paths(std::string_view, std::string_view, const PathMap&) override {}
+
+ private:
+  void meet(std::string_view key) {
+    std::string path = prefix_ + std::string(key);
+    if (key == name_ && std::ranges::count(found_, path) == 0) found_.push_back(std::move(path));
+  }
+
+  std::string_view name_;
+  std::string prefix_;
+  std::vector<std::string>& found_;
+};
+
+}  // namespace
+
+void suggest_paths(Reading& reading) {
+  constexpr std::size_t most = 3;
+  constexpr std::string_view unknown = "is not a known key, allowed: ";
+  for (Diagnostic& d : reading.diagnostics) {
+    if (!d.message.starts_with(unknown)) continue;
+    std::vector<std::string> found;
+    ScenarioDraft draft;
+    PathsOfKey paths{std::string_view(d.path).substr(d.path.rfind('.') + 1), {}, found};
+    describe(paths, draft);
+    std::erase(found, d.path);  // one that another word of its mapping allows
+    if (found.empty() || found.size() > most) continue;
+    d.message += "; did you mean " + joined(found) + "?";
+  }
+}
+
+std::string name_of_file(const std::string& path) {
+  std::string name = std::filesystem::path(path).stem().string();
+  for (char& c : name) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    const bool allowed =
+        (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+    if (!allowed) c = '-';
+  }
+  return name.find_first_not_of("-.") == std::string::npos ? "scenario" : name;
+}
+
+void note_missing_presets(const std::vector<Diagnostic>& wrong, Reading& reading) {
+  for (const Diagnostic& d : wrong)
+    if (names_missing_preset(d))
+      reading.failed.insert(d.path.substr(0, d.path.size() - extends.size()));
+}
+
+void drop_consequences(Reading& reading) {
+  std::vector<std::string> mappings;
+  for (const Diagnostic& d : reading.diagnostics)
+    if (names_missing_preset(d))
+      mappings.push_back(d.path.substr(0, d.path.size() + 1 - extends.size()));
+  if (mappings.empty()) return;
+  std::erase_if(reading.diagnostics, [&](const Diagnostic& d) {
+    const bool lacks = d.message.starts_with("is missing") || d.message.starts_with("is empty");
+    return lacks && std::ranges::any_of(mappings, [&](const std::string& m) {
+             return (d.path + ".").starts_with(m);
+           });
+  });
+}
+
+}  // namespace stepcast

@@ -1,0 +1,19 @@
+#pragma once
+#include <string>
+
+#include "stepcast/base/section.hpp"
+
+namespace stepcast {
+
+/// The name of a scenario that gives none: the stem of its file, in the characters of names.
+std::string name_of_file(const std::string& path);
+
+/// Notes what of the file is not known because a preset was not found: a key that it would have
+/// given is no error of its own.
+void note_missing_presets(const std::vector<Diagnostic>& wrong, Reading& reading);
+void drop_consequences(Reading& reading);
+
+/// Adds to unknown keys where a key of that name does stand: `tp` is `parallel.tp`.
+void suggest_paths(Reading& reading);
+
+}  // namespace stepcast
