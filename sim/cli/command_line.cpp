@@ -174,8 +174,7 @@ void add_preset(CLI::App* sub, const char* option, const char* key, const std::s
   CLI::Option* added = sub->add_option_function<std::vector<std::string>>(
       option,
       [key, &list](const std::vector<std::string>& presets) {
-        for (const std::string& preset : presets)
-          list.push_back(std::string(key) + ".extends=" + preset);
+        for (const std::string& preset : presets) list.push_back(key + ("=" + preset));
       },
       what + ": its file, or the name of a preset" + note);
   added->type_name("PRESET")->allow_extra_args(false);
@@ -186,13 +185,16 @@ void add_preset(CLI::App* sub, const char* option, const char* key, const std::s
 
 void CommandLine::model_preset(CLI::App* sub, std::vector<std::string>& list, PresetCount count) {
   const bool several = count == PresetCount::several;
-  add_preset(sub, "--model", "model",
+  add_preset(sub, "--model", "model.extends",
              several ? "one more side: A with another model" : "another model", list, count);
+  add_preset(sub, "--framework", "framework",
+             several ? "one more side: A run by another framework" : "another framework, or none",
+             list, count);
 }
 
 void CommandLine::presets_of(CLI::App* sub, std::vector<std::string>& list, PresetCount count) {
   const bool several = count == PresetCount::several;
-  add_preset(sub, "--cluster", "cluster",
+  add_preset(sub, "--cluster", "cluster.extends",
              several ? "one more side: A on another cluster" : "another cluster", list, count);
   model_preset(sub, list, count);
 }

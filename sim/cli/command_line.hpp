@@ -39,10 +39,11 @@ class CommandLine {
   static void overrides(CLI::App* sub, std::vector<std::string>& list);
   /// `--engine`, which is one more override.
   static void engine(CLI::App* sub, std::vector<std::string>& list);
-  /// `--cluster` and `--model`, which put another preset into `list` as `--set` does.
+  /// `--cluster`, `--model` and `--framework`, which put another preset into `list` as `--set`
+  /// does.
   static void presets_of(CLI::App* sub, std::vector<std::string>& list,
                          PresetCount count = PresetCount::one);
-  /// `--model` alone, beside `launch`, whose `--cluster` serves scenarios, too.
+  /// `--model` and `--framework` alone, beside `launch`, whose `--cluster` serves scenarios, too.
   static void model_preset(CLI::App* sub, std::vector<std::string>& list,
                            PresetCount count = PresetCount::one);
   /// `--from`, `--devices`, `--cluster`, `--ignore-unknown`.

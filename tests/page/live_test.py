@@ -246,7 +246,7 @@ class Page(unittest.TestCase):
         self.js("const y = document.getElementById('yaml'); y.value = y.value.replace('micro_batch: 1', 'micro_batch: 3');"
                 "y.dispatchEvent(new Event('input'))")
         self.wait("document.getElementById('errors').textContent !== ''")
-        self.assertRegex(self.text("errors"), r"^-:12:\d+: training\.")
+        self.assertRegex(self.text("errors"), r"^-:13:\d+: training\.")
         self.assertIn("old", self.js("return document.getElementById('answer').className"))
         self.js("const y = document.getElementById('yaml'); y.value = y.value.replace('micro_batch: 3', 'micro_batch: 2');"
                 "y.dispatchEvent(new Event('input'))")
