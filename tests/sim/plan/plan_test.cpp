@@ -217,7 +217,7 @@ plan: {objectiv: step_time}
   } catch (const InputError& error) {
     const std::string what = error.what();
     EXPECT_EQ(error.diagnostics().size(), 4U) << what;
-    EXPECT_NE(what.find("plan.yaml:6:16: parallel.tp: is an empty list"), std::string::npos)
+    EXPECT_NE(what.find("plan.yaml:7:16: parallel.tp: is an empty list"), std::string::npos)
         << what;
     EXPECT_NE(what.find("parallel.pp: holds 1 twice"), std::string::npos) << what;
     EXPECT_NE(what.find("training.recompute: holds a list in a list"), std::string::npos) << what;
