@@ -17,6 +17,7 @@ using namespace test;
 constexpr const char* powered = R"(
 stepcast: 1
 name: powered
+framework: none
 cluster:
   extends: clusters/atlas-800t-a2.yaml
   devices: 16
