@@ -48,7 +48,7 @@ ErrorFigures plain_figures(const std::vector<PlainRow>& rows, MeasuredRow PlainR
   std::vector<double> errors;
   for (const PlainRow& row : rows) {
     const MeasuredRow& measured = row.*side;
-    if (measured.model && measured.failure.empty() && (family.empty() || measured.family == family))
+    if (measured.failure.empty() && (family.empty() || measured.family == family))
       errors.push_back(measured.forecast / measured.published - 1);
   }
   return figures(std::move(errors));
@@ -57,7 +57,7 @@ ErrorFigures plain_figures(const std::vector<PlainRow>& rows, MeasuredRow PlainR
 std::vector<std::string> plain_sources(const std::vector<PlainRow>& rows) {
   std::vector<std::string> names;
   for (const PlainRow& row : rows)
-    if (row.ledger.model && std::ranges::find(names, row.ledger.family) == names.end())
+    if (std::ranges::find(names, row.ledger.family) == names.end())
       names.push_back(row.ledger.family);
   return names;
 }
@@ -84,7 +84,10 @@ Node plain_document(const Node& row, PlainFramework framework) {
 
 std::vector<PlainRow> measure_plain(const std::string& folder, const SearchPath& search,
                                     int workers) {
-  const std::vector<PublishedRow> rows = published_rows(folder, search);
+  std::vector<PublishedRow> rows = published_rows(folder, search);
+  std::erase_if(rows, [](const PublishedRow& row) {
+    return row.scenario.synthetic || row.label == RowLabel::superseded;
+  });
   const std::vector<MeasuredRow> ledger = measure(rows, workers);
   std::vector<PlainRow> result;
   for (const MeasuredRow& row : ledger) result.push_back({row, row, row});

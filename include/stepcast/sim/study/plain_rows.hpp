@@ -19,7 +19,8 @@ Node plain_document(const Node& row, PlainFramework framework);
 struct PlainRow {
   MeasuredRow ledger, named, assumed;
 };
-/// Throws InputError where a row itself is wrong.
+/// Of the rows that count in the figures of the ledger. Throws InputError where a row itself is
+/// wrong.
 std::vector<PlainRow> measure_plain(const std::string& folder, const SearchPath& search,
                                     int workers);
 
