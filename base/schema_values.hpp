@@ -15,7 +15,7 @@ Json reference(const std::string& name);
 /// Says what a field accepts, its default, and what it means.
 Json field_schema(const Field& field);
 
-/// This accepts one of some words.
+/// Accepts one of some words.
 Json words_schema(const std::vector<Option>& options);
 
 /// The shared values that `json` refers to, directly or through one another, by name.

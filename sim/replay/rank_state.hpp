@@ -162,7 +162,7 @@ struct alignas(cache_line) RankState {
   /// Moves everything to come.
   void shift(double time, std::uint32_t micro_batches);
 
-  /// These ask the processor for what a rank that goes on will need, for what a transfer needs of
+  /// Ask the processor for what a rank that goes on will need, for what a transfer needs of
   /// it, and for what the first of these points to; nothing else follows from it.
   void prefetch() const { prefetch_lines(this, this + 1); }
   void prefetch_transfer() const { prefetch_lines(this, &clocks); }

@@ -51,7 +51,7 @@ class Section : public Visitor {
   void optional_list(std::string_view key, std::string_view doc, std::size_t size,
                      const std::function<void(std::size_t)>& resize,
                      const std::function<void(Visitor&, std::size_t)>& body) override;
-  /// This reports anything but a mapping.
+  /// Reports anything but a mapping.
   void paths(std::string_view key, std::string_view doc, const PathMap& map) override;
 
   /// Reports every key that no description named, with the nearest known one. Call last.

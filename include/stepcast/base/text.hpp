@@ -17,7 +17,7 @@ std::optional<double> parse_number(std::string_view text);
 /// Reads a whole number with an optional SI suffix, `4096`, `40Mi`, `2k`, of at most 2^53.
 std::optional<double> parse_count(std::string_view text);
 
-/// These read numbers with their unit, and are nothing when the unit is missing or of another
+/// Read numbers with their unit, and are nothing when the unit is missing or of another
 /// dimension. b = bit, B = byte, G = 10^9, Gi = 2^30; times are ns us ms s min h d.
 std::optional<Seconds> parse_seconds(std::string_view text);
 std::optional<Bytes> parse_bytes(std::string_view text);

@@ -118,12 +118,12 @@ const PipelineSchedule& pipeline_schedule(std::string_view name);
 /// The orders of all stages. [stage]
 std::vector<StageOrder> stage_orders(const PipelineSchedule& schedule, const PipelineShape& shape);
 
-/// These orders have each forward of the steady phase and the backward after it as one
+/// Orders with each forward of the steady phase and the backward after it as one
 /// (Megatron-LM, combined 1F1B). They serve schedules that do not pair by themselves:
 /// interleaved_1f1b with a warm-up of extra(n), and 1f1b on one stage, which then runs one forward
 /// ahead.
 std::vector<StageOrder> paired_orders(const PipelineSchedule& schedule, const PipelineShape& shape);
-/// These orders have each forward of the steady phase and the backward after it side by side: both
+/// Orders with each forward of the steady phase and the backward after it side by side: both
 /// wait for their inputs, run one after the other, and send together (Megatron-LM without overlap
 /// of pipeline transfers, one exchange per forward and backward). They serve interleaved_1f1b.
 std::vector<StageOrder> exchanging_orders(const PipelineSchedule& schedule,

@@ -12,7 +12,7 @@
 #include "stepcast/topology/forecast_interval.hpp"
 #include "stepcast/topology/kernel_efficiency.hpp"
 
-/// These structs are the cluster file as values. All bandwidths are per direction. The forms of the
+/// The cluster file as values. All bandwidths are per direction. The forms of the
 /// link parameters stand in docs/models/collectives.md.
 namespace stepcast {
 

@@ -114,7 +114,7 @@ class Fabric {
   Link link(LinkId id) const;
   /// No link is degraded or has failed.
   bool intact() const { return faults_.bandwidth_factor.empty() && faults_.detour.empty(); }
-  /// These links stand in for a failed one, in order; nullptr while it works.
+  /// Links that stand in for a failed one, in order; nullptr while it works.
   const std::vector<LinkId>* detour(LinkId id) const;
   /// Says whether bytes of other devices cross the link, because it stands in for a failed
   /// one.

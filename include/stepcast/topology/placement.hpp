@@ -9,7 +9,7 @@
 
 namespace stepcast {
 
-/// These coordinates are the position of a rank in the plan.
+/// The position of a rank in the plan.
 struct Coordinates {
   std::uint32_t tp = 0, cp = 0, dp = 0, pp = 0;  ///< first factorisation
   std::uint32_t etp = 0, ep = 0, edp = 0;        ///< second one, over the ranks of the stage

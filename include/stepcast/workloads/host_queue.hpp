@@ -38,7 +38,7 @@ class HostQueue {
 
   /// Moves everything that is remembered by `time`.
   void shift(double time);
-  /// This appends all that later runs depend on, with times relative to `origin`: two queues with
+  /// Appends all that later runs depend on, with times relative to `origin`: two queues with
   /// equal states behave alike from there on.
   void append_state(double origin, std::vector<double>& state) const;
 

@@ -32,7 +32,7 @@ struct OperatorForecast {
 OperatorForecast forecast_kernels(std::span<const Operator> kernels, const DeviceSpec& device,
                                   bool fp8);
 
-/// This forecasts single operators on the first device, or the first devices of the first node or
+/// Forecasts single operators on the first device, or the first devices of the first node or
 /// super-node, of one cluster.
 class OperatorForecaster {
  public:

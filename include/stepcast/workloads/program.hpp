@@ -18,7 +18,7 @@
 /// index at replay.
 namespace stepcast {
 
-/// These streams work in order beside the compute stream. Pipeline transfers have channels of their
+/// Streams that work in order beside the compute stream. Pipeline transfers have channels of their
 /// own. `expert_outer` takes, of expert groups cut into parts, what crosses between the parts.
 enum class Stream { tensor, expert, data, context, expert_outer, to_host, from_host };
 inline constexpr std::size_t streams = 7;
@@ -32,7 +32,7 @@ const char* name(ExposedKind kind);
 struct Compute {
   std::uint32_t segment;
 };
-/// This issues collective `call` of the stage (index into StageProgram::calls) on its stream. It
+/// Issues collective `call` of the stage (index into StageProgram::calls) on its stream. It
 /// may start when the host has issued it, its stream is free, every member has arrived and, when
 /// `after_compute`, the compute stream has reached this point. `slot` names its completion for
 /// Wait.
@@ -194,7 +194,7 @@ StageProgram lower_expert_module(const WorkloadSpec& spec, const ClusterSpec& cl
 /// The FLOPs of the model for one whole step over all ranks (training_flops_per_token x
 /// tokens).
 double model_flops_per_step(const WorkloadSpec& spec);
-/// These of them grow with the square of the sequence: attention, causal.
+/// Those of them that grow with the square of the sequence: attention, causal.
 double model_attention_flops_per_step(const WorkloadSpec& spec);
 /// Those of them that routed experts make when they drop no token; 0 without experts.
 double model_expert_flops_per_step(const WorkloadSpec& spec);

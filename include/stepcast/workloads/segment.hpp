@@ -78,7 +78,7 @@ class Segment {
   };
   /// These paths are longest under some (x, y): concave, host ascending, device descending.
   using Hull = std::vector<Point>;
-  /// These operators share a launch value.
+  /// Operators that share a launch value.
   struct LaunchHulls {
     double launch;
     Hull main_device, worker_device;

@@ -56,7 +56,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// This posts an event; `time` may lie in the past, then it happens now.
+  /// Posts an event; `time` may lie in the past, then it happens now.
   void post(double time, std::uint64_t tag);
   /// Starts a flow of `bytes` > 0 over `path` (not empty) now. Call it from inside a callback
   /// only.
@@ -83,7 +83,7 @@ class Engine {
   bool may_shift() const;
   /// Moves the clock and all that is pending; only where it may be, from inside a callback.
   void shift(double time);
-  /// This appends what is pending and the flows that are alone, with times relative to `origin`, in
+  /// Appends what is pending and the flows that are alone, with times relative to `origin`, in
   /// the order of what `name` says of their tags: two states with other tags for the same things
   /// are one state.
   using TagName = std::function<double(std::uint64_t tag)>;

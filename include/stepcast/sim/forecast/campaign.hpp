@@ -50,7 +50,7 @@ struct CampaignRun {
   std::int64_t flaps = 0;  ///< that work met
 };
 
-/// This plays run number `run` of a seed. The slow nodes leave at the first restart that finds a
+/// Plays run number `run` of a seed. The slow nodes leave at the first restart that finds a
 /// spare for each of them.
 CampaignRun play_campaign(const CampaignModel& model, const CampaignPace& pace, std::uint64_t seed,
                           std::uint32_t run);
@@ -75,7 +75,7 @@ struct CampaignForecast {
                                                  ///< as the interval of the cluster says
 };
 
-/// This forecasts the campaign of a scenario that has `campaign` and `stalls.failures`: the step
+/// Forecasts the campaign of a scenario that has `campaign` and `stalls.failures`: the step
 /// with `seeds` draws of its spread, then every run with one of them in turn. `within`: a date [s
 /// from the beginning], nothing: none. Throws InputError with the key that is missing or that never
 /// lets the run finish; else as `forecast`.

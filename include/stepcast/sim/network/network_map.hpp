@@ -81,13 +81,13 @@ struct NetworkHop {
   NetworkFlow flow;
 };
 
-/// These links carry the same flows; that is for reports.
+/// Links that carry the same flows; that is for reports.
 struct NetworkLink {
   LinkKind kind;
   std::string name;  ///< of the first of them
   double bandwidth;  ///< of each [B/s]
   std::uint32_t count;
-  /// These are, by flow number, the bytes over each link per byte of the flow.
+  /// By flow number: the bytes over each link per byte of the flow.
   std::vector<std::pair<std::uint32_t, double>> loads;
 };
 

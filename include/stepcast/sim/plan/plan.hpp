@@ -130,7 +130,7 @@ std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& str
 std::string strategy_text(const PlanSpace& space, const Strategy& strategy,
                           const std::optional<PlanPlacement>& placement = {});
 
-/// These points differ from it in the value of one dimension.
+/// Points that differ from it in the value of one dimension.
 std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strategy);
 
 /// What a token costs, and what it takes from the mains.
@@ -232,7 +232,7 @@ struct PlanResult {
   std::optional<PlanRelaxation> relaxed;     ///< when nothing is feasible: what would be
 };
 
-/// This searches the space. `workers` processes simulate at a time. When nothing is feasible,
+/// Searches the space. `workers` processes simulate at a time. When nothing is feasible,
 /// `best` is empty and `tightest` and `nearest` say why. What was timed, simulated and placed is
 /// kept in the file `store` (empty: nowhere), so that the same search by the same build of the
 /// program goes on where it was ended, to the same result. Throws EngineError when a point cannot

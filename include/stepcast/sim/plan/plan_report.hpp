@@ -27,7 +27,7 @@ const PlanPoint& best_point(const PlanSpace& space, const PlanResult& result);
 /// numbers of devices as the objective weighs them: between these the model does not decide.
 std::size_t finalists_within(const PlanSpace& space, const PlanResult& result);
 
-/// This sentence says whether the best simulated point is known to be the best of all.
+/// Says whether the best simulated point is known to be the best of all.
 std::string proof_text(const PlanSpace& space, const PlanResult& result);
 
 /// Has the ranked table, the counts per reason and the frontier, at most 100 columns wide

@@ -33,7 +33,7 @@ struct DataPlan {
   double context_imbalance = 1;  ///< max over mean of the context ranks of a slot, the worst slot
 };
 
-/// This packs the documents of one step and spreads them over the ranks; it is nothing without
+/// Packs the documents of one step and spreads them over the ranks; it is nothing without
 /// documents. The specs are checked.
 std::optional<DataPlan> plan_data(const DataSpec& spec, const WorkloadSpec& workload,
                                   std::int64_t micro_batches, const Placement& placement);

@@ -16,7 +16,7 @@ namespace stepcast {
 /// "Attribution").
 enum class WaitPart : std::uint8_t { exposed, bubble, host_stall, compile_stall, other_idle };
 
-/// These rank classes leave every entry; what the others do is only added up.
+/// Rank classes that leave every entry; what the others do is only added up.
 struct RecordedClasses {
   std::uint32_t first = std::numeric_limits<std::uint32_t>::max();  ///< so many from the first on
   bool of_each_stage = true;  ///< and the first class of each stage

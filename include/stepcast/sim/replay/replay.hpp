@@ -41,7 +41,7 @@ struct ReplayInput {
   RecordedClasses recorded = {};  ///< of them it has every entry
 };
 
-/// This executes the programs of all rank classes over the steps: host threads issue, streams run
+/// Executes the programs of all rank classes over the steps: host threads issue, streams run
 /// in order, collectives start when their last member arrives, flows share links on the engine
 /// (docs/models/replay.md). Throws EngineError when ranks wait for each other for ever, naming the
 /// first of them and what it waits for.

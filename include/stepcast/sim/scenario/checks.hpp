@@ -21,9 +21,9 @@ class Checks {
   bool given(std::string_view path) const;
   bool all_good() const { return reading_.diagnostics.empty(); }
   void fail(const std::string& path, const std::string& message);
-  /// This spares `path` further checks after an error elsewhere that leaves it unknown.
+  /// Spares `path` further checks after an error elsewhere that leaves it unknown.
   void skip(const std::string& path) { reading_.failed.insert(path); }
-  /// This reports unless `holds`, and says whether it does.
+  /// Reports unless `holds`, and says whether it does.
   bool require(bool holds, const std::string& path, const std::string& message);
   /// require() of a key that changes nothing unless `holds`: a framework's key is passed over then.
   bool require_use(bool holds, const std::string& path, const std::string& message);

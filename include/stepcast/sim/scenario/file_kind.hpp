@@ -47,7 +47,7 @@ std::optional<FileKind> file_kind(const Node& root);
 /// too.
 void require_kind(std::optional<FileKind> kind, FileKind wanted, const std::string& path);
 
-/// These name the keys of whole files, for schemas. Each describes a draft and throws it away.
+/// Name the keys of whole files, for schemas. Each describes a draft and throws it away.
 void describe_scenario_file(Visitor& visitor);
 /// Names the keys of a scenario that a prediction depends on.
 void describe_varied_keys(Visitor& visitor);

@@ -1,7 +1,7 @@
 #pragma once
 #include "stepcast/workloads/network_form.hpp"
 
-/// These say how a step is simulated: the closed choices of `simulate:` that the engine and the
+/// Say how a step is simulated: the closed choices of `simulate:` that the engine and the
 /// network share with the scenario.
 namespace stepcast {
 

@@ -119,7 +119,7 @@ std::string question_of(std::string_view text);
 /// key, or a value that its key cannot have. It is empty when nothing is.
 std::string wrong_scenario_value(std::string_view path, const Node& value);
 
-/// These read the presets alone, for `stepcast topology`, `collective` and `model` (a YAML file or
+/// Read the presets alone, for `stepcast topology`, `collective` and `model` (a YAML file or
 /// an HF config.json). Overrides are paths inside the cluster, `devices=64`. Throw InputError.
 ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>& overrides,
                          const SearchPath& search);

@@ -50,7 +50,7 @@ std::vector<CheckResult> run_checks(const std::vector<std::string>& files, int w
 /// This text is for people: it has a line per file, and why where one fails; then what became of
 /// all.
 std::string check_table(const std::vector<CheckResult>& results);
-/// This line has the worst value that does not hold, and where the time went since ("+3.1 %:
+/// The worst value that does not hold, and where the time went since ("+3.1 %:
 /// exposed expert communication +180 ms"). It is empty when the file passed.
 std::string failure_line(const CheckResult& result);
 /// JUnit XML, with one test case per file.

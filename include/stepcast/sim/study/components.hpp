@@ -75,7 +75,7 @@ struct ComponentLedger {
   double overall() const;
 };
 
-/// This forecasts all measurements below a folder. Throws InputError: everything that is wrong with
+/// Forecasts all measurements below a folder. Throws InputError: everything that is wrong with
 /// a table.
 ComponentLedger measure_components(const std::string& folder, const SearchPath& search);
 

@@ -15,7 +15,7 @@ namespace stepcast {
 enum class DifferenceKind { contradicts, chosen };
 std::string_view name(DifferenceKind kind);
 
-/// This word stands for a key that is not written.
+/// Stands for a key that is not written.
 inline constexpr std::string_view unset_word = "unset";
 
 struct DifferingKey {

@@ -35,7 +35,7 @@ class SweepRun {
   SweepRun(const Sweep& sweep, std::vector<std::size_t> points, const SearchPath& search,
            Store* store, Store::Builds builds = Store::Builds::own);
 
-  /// These points are to be simulated, rising; each scenario once.
+  /// Points to be simulated, rising; each scenario once.
   const std::vector<std::size_t>& missing() const { return missing_; }
   std::size_t known() const { return points_.size() - missing_.size(); }
   /// What came out at a missing point goes to the store, and to all points of the same scenario. A
