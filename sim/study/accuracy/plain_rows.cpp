@@ -90,6 +90,7 @@ std::vector<PlainRow> measure_plain(const std::string& folder, const SearchPath&
   });
   const std::vector<MeasuredRow> ledger = measure(rows, workers);
   std::vector<PlainRow> result;
+  result.reserve(ledger.size());
   for (const MeasuredRow& row : ledger) result.push_back({row, row, row});
   for (const PlainFramework framework : {PlainFramework::named, PlainFramework::assumed}) {
     const auto side = framework == PlainFramework::named ? &PlainRow::named : &PlainRow::assumed;
