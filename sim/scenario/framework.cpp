@@ -252,7 +252,10 @@ class FrameworkMappings {
 
   std::string hint(const std::string& name) const {
     const std::vector<std::string> names = framework_names(search_);
-    const auto near = nearest(fs::path(name).stem().string(), names);
+    // `mindspeed-2.3` ends with a version, not with an ending.
+    const fs::path file{name};
+    const bool is_file = file.extension() == ".yaml" || file.extension() == ".yml";
+    const auto near = nearest((is_file ? file.stem() : file.filename()).string(), names);
     if (near) return "; did you mean " + *near + "?";
     return names.empty() ? ", allowed: the path of a framework file, none"
                          : ", allowed: " + joined(names) + ", a path, none";

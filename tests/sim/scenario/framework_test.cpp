@@ -271,6 +271,9 @@ TEST(Framework, WrongFrameworksAreToldAtTheirPlaces) {
       contains(presets.errors({"framework=trainr-1"}),
                "framework: names 'trainr-1', which does not exist; did you mean trainer-1?"))
       << presets.errors({"framework=trainr-1"});
+  FrameworkFiles versioned;
+  versioned.add("trainer-2.3", two_rules);
+  EXPECT_TRUE(contains(versioned.errors({"framework=trainr-2.3"}), "did you mean trainer-2.3?"));
   const auto wrong = [](const std::string& rules) {
     FrameworkFiles files;
     files.add("wrong", rules);
