@@ -369,7 +369,8 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
 void apply_overrides(Node& root, const std::vector<std::string>& assignments,
                      const SearchPath& search, std::vector<Diagnostic>& wrong) {
   std::vector<std::string> ordered = assignments;
-  std::ranges::stable_partition(ordered, names_preset);
+  std::stable_partition(ordered.begin(), ordered.end(),
+                        names_preset);  // clang 14 has no ranged one
   for (const std::string& assignment : ordered) {
     try {
       apply_override(root, assignment, search);

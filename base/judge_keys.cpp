@@ -61,6 +61,7 @@ class KeyJudge : public Visitor {
   void alternatives(std::string_view key, std::string_view, std::size_t& current,
                     const std::vector<Alternative>& bodies) override {
     std::vector<Option> options;
+    options.reserve(bodies.size());
     for (const Alternative& body : bodies) options.push_back({body.name, body.built});
     std::size_t chosen = 0;
     field({key, Choice{options, [&] { return chosen; }, [&](std::size_t i) { chosen = i; }}, {}});

@@ -48,6 +48,7 @@ class Finder : public Visitor {
   void alternatives(std::string_view key, std::string_view, std::size_t& current,
                     const std::vector<Alternative>& bodies) override {
     std::vector<Option> options;
+    options.reserve(bodies.size());
     for (const Alternative& body : bodies) options.push_back({body.name, body.built});
     field({key, Choice{options, [] { return std::size_t{0}; }, [](std::size_t) {}}, {}});
     for (std::size_t i = 0; i < bodies.size(); ++i) {

@@ -17,6 +17,7 @@ const Node& empty_mapping() {
 
 std::vector<Option> as_options(const std::vector<Visitor::Alternative>& bodies) {
   std::vector<Option> options;
+  options.reserve(bodies.size());
   for (const auto& body : bodies) options.push_back({body.name, body.built});
   return options;
 }

@@ -62,11 +62,12 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
                          const std::string& before, const std::string& behind) {
   const std::vector<std::string> found = suggestions(word, candidates);
   std::string text;
-  for (std::size_t i = 0; i < found.size(); ++i)
-    text += (i == 0                  ? "; did you mean "
-             : i + 1 == found.size() ? " or "
-                                     : ", ") +
-            before + found[i] + behind;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    text += i == 0 ? "; did you mean " : i + 1 == found.size() ? " or " : ", ";
+    text += before;
+    text += found[i];
+    text += behind;
+  }
   return text.empty() ? text : text + "?";
 }
 
