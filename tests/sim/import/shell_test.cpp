@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "sim/import/launch.hpp"
 #include "sim/import/megatron.hpp"
@@ -152,16 +151,10 @@ TEST(Shell, RefusesByNameWhatItDoesNotFollow) {
         << line << ": " << complaint(std::string(line) + "\npython t.py --x 1");
 }
 
-TEST(Shell, ReadsManyWordsInATimeLikeTheirNumber) {
-  const auto seconds = [](int words) {
-    std::string script = "python t.py";
-    for (int i = 0; i < words; ++i) script += " --a";
-    const auto begin = std::chrono::steady_clock::now();
-    EXPECT_EQ(launch::read_shell("run.sh", script).settings.size(),
-              static_cast<std::size_t>(words));
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  };
-  EXPECT_LT(seconds(200000), 2);
+TEST(Shell, ReadsManyWords) {  // a reader that copies per word would need minutes
+  std::string script = "python t.py";
+  for (int i = 0; i < 200000; ++i) script += " --a";
+  EXPECT_EQ(launch::read_shell("run.sh", script).settings.size(), 200000U);
   EXPECT_NE(complaint("A=('' '')\nwhile true; do A=(\"${A[@]}\" \"${A[@]}\"); done").find("1 MiB"),
             std::string::npos);
 }
