@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "describe_host.hpp"
 #include "describe_network.hpp"
 #include "describe_states.hpp"
-#include "host_spec.hpp"
 #include "node_fabric.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/format_version.hpp"

@@ -6,9 +6,9 @@
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/phases.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
+#include "stepcast/sim/judge/judge.hpp"
 #include "stepcast/sim/network/kept_network_map.hpp"
 #include "stepcast/sim/network/traced_map.hpp"
-#include "stepcast/sim/replay/judge.hpp"
 
 namespace stepcast {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "held_cores.hpp"
 #include "replayer.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/sim/replay/held_cores.hpp"
 
 namespace stepcast {
 

@@ -1,4 +1,4 @@
-#include "communication_log.hpp"
+#include "stepcast/sim/replay/communication_log.hpp"
 
 #include <algorithm>
 #include <utility>

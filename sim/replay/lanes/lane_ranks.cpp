@@ -1,8 +1,8 @@
 #include <cmath>
 
-#include "../held_cores.hpp"
 #include "lane_replayer.hpp"
 #include "stepcast/base/random.hpp"
+#include "stepcast/sim/replay/held_cores.hpp"
 
 // What ranks do, in all lanes together. Each expression is that of the same name in Replayer, so
 // that each lane rounds as a replay of its own.
