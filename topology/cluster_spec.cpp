@@ -246,6 +246,24 @@ void describe(Visitor& visitor, ForecastInterval& spec) {
         describe_class(v, *spec.memory);
       });
   if (!memory) spec.memory.reset();
+  bool plain = spec.plain.has_value();
+  visitor.optional_section(
+      "plain", "of questions whose framework is assumed or partly assumed; none: as the others",
+      plain, [&](Visitor& v) {
+        if (!spec.plain) spec.plain.emplace();
+        describe(v, *spec.plain);
+        bool with_experts = spec.plain_experts.has_value();
+        v.optional_section("experts", "the same for models with experts; none: as the others",
+                           with_experts, [&](Visitor& inner) {
+                             if (!spec.plain_experts) spec.plain_experts.emplace();
+                             describe(inner, *spec.plain_experts);
+                           });
+        if (!with_experts) spec.plain_experts.reset();
+      });
+  if (!plain) {
+    spec.plain.reset();
+    spec.plain_experts.reset();
+  }
 }
 
 /// All keys but `kinds`.

@@ -40,10 +40,19 @@ Rows chosen_rows(const Rows& rows, const Chooser& chosen) {
   return result;
 }
 
+void add_unseen(const MeasuredRow& row, Rows& rows) {
+  if (row.model && row.counts() && row.label != RowLabel::fitted) rows.push_back(&row);
+}
+
 Rows unseen_rows(const Ledger& ledger) {
   Rows rows;
-  for (const MeasuredRow& row : ledger.rows)
-    if (row.model && row.counts() && row.label != RowLabel::fitted) rows.push_back(&row);
+  for (const MeasuredRow& row : ledger.rows) add_unseen(row, rows);
+  return rows;
+}
+
+Rows unseen_rows(const std::vector<PlainRow>& plain) {
+  Rows rows;
+  for (const PlainRow& row : plain) add_unseen(row.assumed, rows);
   return rows;
 }
 
@@ -171,16 +180,32 @@ std::string range_text(const Rows& rows, const Widening& classes, Quotient quoti
       range.low, range.high, of.name, &of != &classes.front(), joined(devices));
 }
 
-}  // namespace
+/// `interval.plain` of a hardware type; nothing where no question was asked.
+std::string questions_text(const Rows& questions, const HardwareType& type) {
+  if (questions.empty()) return "";
+  return fmt::format(",\n  plain: {{{},\n    experts: {{{}}}}}",
+                     range_text(questions, of_type(type, "dense", dense), of_steps),
+                     range_text(questions, of_type(type, "experts", with_experts), of_steps));
+}
 
-std::vector<IntervalClass> interval_classes(const Ledger& ledger) {
-  const Rows unseen = unseen_rows(ledger);
+/// All, dense ones and those with experts, and both by hardware type; those without rows are left
+/// out.
+std::vector<IntervalClass> step_classes(const Rows& unseen) {
   std::vector<IntervalClass> all{interval_class(unseen, {{"all", any}}),
                                  interval_class(unseen, {{"dense", dense}, {"all", any}}),
                                  interval_class(unseen, {{"experts", with_experts}, {"all", any}})};
   for (const auto& [word, kind] : {std::pair{"dense", &dense}, {"experts", &with_experts}})
     for (const HardwareType& type : hardware_types)
       all.push_back(interval_class(unseen, of_type(type, word, kind)));
+  std::erase_if(all, [](const IntervalClass& c) { return c.rows == 0; });
+  return all;
+}
+
+}  // namespace
+
+std::vector<IntervalClass> interval_classes(const Ledger& ledger) {
+  const Rows unseen = unseen_rows(ledger);
+  std::vector<IntervalClass> all = step_classes(unseen);
   const Rows peaks = chosen_rows(unseen, of_memory);
   all.push_back(interval_class(peaks, {{"memory", any}}, of_peaks));
   for (const HardwareType& type : hardware_types)
@@ -189,8 +214,13 @@ std::vector<IntervalClass> interval_classes(const Ledger& ledger) {
   return all;
 }
 
-std::vector<IntervalFile> interval_files(const Ledger& ledger) {
+std::vector<IntervalClass> plain_classes(const std::vector<PlainRow>& plain) {
+  return step_classes(unseen_rows(plain));
+}
+
+std::vector<IntervalFile> interval_files(const Ledger& ledger, const std::vector<PlainRow>& plain) {
   const Rows unseen = unseen_rows(ledger), peaks = chosen_rows(unseen, of_memory);
+  const Rows questions = unseen_rows(plain);
   std::vector<IntervalFile> files;
   for (const HardwareType& type : hardware_types) {
     const std::size_t rows = chosen_rows(unseen, type.has).size();
@@ -203,11 +233,12 @@ std::vector<IntervalFile> interval_files(const Ledger& ledger) {
         {fmt::format("interval-{}.yaml", type.fitted),
          fmt::format("# question: how far do steps of {} lie from their forecasts that no fit has "
                      "seen?\n# Written by stepcast accuracy --intervals; {} such steps.\n"
-                     "extends: {}.yaml\nstepcast: 1\ninterval: {{{},\n  experts: {{{}}}{}}}\n",
+                     "extends: {}.yaml\nstepcast: 1\ninterval: {{{},\n  experts: {{{}}}{}"
+                     "{}}}\n",
                      type.name, rows, type.fitted,
                      range_text(unseen, of_type(type, "dense", dense), of_steps),
-                     range_text(unseen, of_type(type, "experts", with_experts), of_steps),
-                     memory)});
+                     range_text(unseen, of_type(type, "experts", with_experts), of_steps), memory,
+                     questions_text(questions, type))});
   }
   return files;
 }

@@ -6,6 +6,7 @@
 #include "ledger_words.hpp"
 #include "stepcast/sim/accuracy/accuracy.hpp"
 #include "stepcast/sim/accuracy/gallery.hpp"
+#include "stepcast/sim/accuracy/intervals.hpp"
 #include "stepcast/sim/accuracy/plain_rows.hpp"
 
 namespace stepcast {
@@ -176,6 +177,14 @@ std::string plain_json(const std::vector<PlainRow>& rows) {
     source.update(sides(name));
     json["sources"].push_back(source);
   }
+  json["intervals"] = nlohmann::ordered_json::array();
+  for (const IntervalClass& c : plain_classes(rows))
+    json["intervals"].push_back({{"class", c.name},
+                                 {"rows", c.rows},
+                                 {"low", c.range.low},
+                                 {"high", c.range.high},
+                                 {"inside", c.inside},
+                                 {"width", c.width}});
   return nlohmann::ordered_json{{"plain", json}}.dump(2) + "\n";
 }
 

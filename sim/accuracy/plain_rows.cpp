@@ -7,6 +7,7 @@
 #include <map>
 
 #include "stepcast/base/errors.hpp"
+#include "stepcast/sim/accuracy/intervals.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 
 namespace stepcast {
@@ -129,6 +130,11 @@ std::string plain_text(const std::vector<PlainRow>& rows) {
   };
   for (const std::string& family : plain_sources(rows)) line(family, family);
   line("all", "");
+  text += fmt::format("\n{:<24}{:>6}{:>22}{:>24}{:>14}\n", "plain, assumed", "unseen",
+                      "published / forecast", "inside those of others", "median width");
+  for (const IntervalClass& c : plain_classes(rows))
+    text += fmt::format("{:<24}{:>6}{:>13.3f} to {:.3f}{:>22.0f} %{:>12.0f} %\n", c.name, c.rows,
+                        c.range.low, c.range.high, 100 * c.inside, 100 * c.width);
   text +=
       "\nMean error of step times [%]. Plain: cluster, model, plan, sizes, precision and "
       "recomputation alone; with\n"

@@ -185,7 +185,9 @@ Outcome accuracy(const AccuracyOptions& options) {
       std::move(wrong));
   if (!options.write.empty()) write_page(ledger, options.write);
   if (!options.intervals.empty())
-    for (const IntervalFile& file : interval_files(ledger))
+    for (const IntervalFile& file :
+         interval_files(ledger, measure_plain(options.folder, default_search_path(options.presets),
+                                              workers_of(options.workers))))
       write_file((std::filesystem::path(options.intervals) / file.name).string(), file.text);
   return outcome;
 }

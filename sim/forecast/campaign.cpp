@@ -233,7 +233,7 @@ CampaignForecast forecast_campaign(const Scenario& scenario, std::int64_t seeds,
   if (working) result.energy = campaign_energy(scenario, *working, result.mean);
   if (within) result.within = share_within(times, *within);
   if (const auto& measured = scenario.cluster.interval; measured && !scenario.synthetic) {
-    const QuotientRange& range = measured->of(scenario.workload.model.moe.has_value());
+    const QuotientRange& range = step_range(scenario, *measured);
     result.wall_low = quantiles(walls(play_all(scenario, model, list, range.low)));
     result.wall_high = quantiles(walls(play_all(scenario, model, list, range.high)));
   }

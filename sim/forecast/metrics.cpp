@@ -21,7 +21,7 @@ double matmul_peak(const Scenario& scenario) {
 /// A class that has the rows of one type and kind is as narrow as intervals get; nothing is said of
 /// one whose file does not tell.
 RangeOrigin origin_of(const ClassRange& range, const ClusterSpec& cluster) {
-  RangeOrigin origin{range.of, {}};
+  RangeOrigin origin{range.of, {}, {}};
   if (range.of.empty()) return origin;
   std::vector<std::string> devices{cluster.device.name};
   if (!cluster.kinds.empty()) devices.clear();
@@ -58,6 +58,25 @@ void add_memory(Metrics& m, const Scenario& scenario, const Forecast& forecast) 
 
 }  // namespace
 
+std::string RangeOrigin::clause() const {
+  std::string text;
+  if (!note.empty()) text += ", of " + of + ": " + note;
+  if (!why.empty()) text += (text.empty() ? ", " : "; ") + why;
+  return text;
+}
+
+std::string why_plain(const Scenario& scenario) {
+  if (!scenario.framework || scenario.framework->id.empty()) return "no framework";
+  if (scenario.framework->assumed) return "framework assumed";
+  for (const AppliedFramework::Key& key : scenario.framework->keys)
+    if (key.source.starts_with("assumed")) return key.path + " assumed";
+  return "";
+}
+
+const ClassRange& step_range(const Scenario& scenario, const ForecastInterval& interval) {
+  return interval.of(scenario.workload.model.moe.has_value(), why_plain(scenario).empty());
+}
+
 const char* name(MemoryFit fit) {
   switch (fit) {
     case MemoryFit::fits:
@@ -79,8 +98,9 @@ Metrics metrics_of(const Scenario& scenario, const Forecast& forecast) {
   m.has_model = forecast.model_flops.has_value();
   if (!m.has_model) return m;
   if (const auto& interval = scenario.cluster.interval) {
-    const ClassRange& range = interval->of(scenario.workload.model.moe.has_value());
+    const ClassRange& range = step_range(scenario, *interval);
     m.step_time_of = origin_of(range, scenario.cluster);
+    if (interval->plain) m.step_time_of.why = why_plain(scenario);
     m.step_time_low = m.step_time * range.low;
     m.step_time_high = m.step_time * range.high;
   }

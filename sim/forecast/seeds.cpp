@@ -213,7 +213,7 @@ StepInterval step_interval(const Scenario& scenario, const SeedStatistics& seeds
   result.both = result.spread;
   const auto& measured = scenario.cluster.interval;
   if (!measured || scenario.synthetic) return result;
-  const QuotientRange& range = measured->of(scenario.workload.model.moe.has_value());
+  const QuotientRange& range = step_range(scenario, *measured);
   result.model = StepInterval::Bounds{step.p50 * range.low, step.p50 * range.high};
   const auto& m = *result.model;
   const auto joined = [&](double model, double spread) {

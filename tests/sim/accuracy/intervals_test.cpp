@@ -110,7 +110,7 @@ TEST(Intervals, AreNotNarrowerThanTheirOwnRowsWhereSourcesAgree) {
 TEST(Intervals, MemoryIsOfTheRowsThatReportIt) {
   Ledger ledger;
   add(ledger, "one", "a100", 101);
-  EXPECT_EQ(interval_files(ledger).front().text.find("memory"), std::string::npos);
+  EXPECT_EQ(interval_files(ledger, {}).front().text.find("memory"), std::string::npos);
   for (std::size_t i = 0; i < 51; ++i) {
     ledger.rows[i].published_memory = 50e9 + 1e9 * static_cast<double>(i);
     ledger.rows[i].forecast_memory = 50e9;
@@ -119,10 +119,13 @@ TEST(Intervals, MemoryIsOfTheRowsThatReportIt) {
   EXPECT_EQ(memory.rows, 51U);
   EXPECT_NEAR(memory.range.low, 1.1, 1e-12);
   EXPECT_NEAR(memory.range.high, 1.9, 1e-12);
-  EXPECT_NE(interval_files(ledger).front().text.find(
-                "memory: {low: {value: 1.1, source: fitted}, high: {value: 1.9, source: fitted},\n"
-                "    class: \"memory, A100\", wider: false, devices: [a100]}"),
-            std::string::npos);
+  EXPECT_NE(
+      interval_files(ledger, {})
+          .front()
+          .text.find(
+              "memory: {low: {value: 1.1, source: fitted}, high: {value: 1.9, source: fitted},\n"
+              "    class: \"memory, A100\", wider: false, devices: [a100]}"),
+      std::string::npos);
 }
 
 TEST(Intervals, FittedSupersededFailedAndSyntheticRowsAreInNone) {
@@ -140,7 +143,7 @@ TEST(Intervals, FittedSupersededFailedAndSyntheticRowsAreInNone) {
 TEST(Intervals, OfAHardwareTypeArePartsOfItsClusterFile) {
   Ledger ledger;
   add(ledger, "one", "a100", 101);
-  const auto files = interval_files(ledger);
+  const auto files = interval_files(ledger, {});
   ASSERT_EQ(files.size(), 1U);
   EXPECT_EQ(files[0].name, "interval-a100.yaml");
   EXPECT_NE(files[0].text.find("extends: a100.yaml\n"), std::string::npos);
@@ -149,6 +152,22 @@ TEST(Intervals, OfAHardwareTypeArePartsOfItsClusterFile) {
   EXPECT_NE(files[0].text.find("class: \"dense, A100\", wider: false, devices: [a100]"),
             std::string::npos);
   EXPECT_NE(files[0].text.find("class: \"all\", wider: true, devices: []"), std::string::npos);
+}
+
+TEST(Intervals, OfPlainQuestionsAreThoseOfTheirOwnForecasts) {
+  Ledger ledger;
+  add(ledger, "one", "a100", 101);
+  std::vector<PlainRow> plain;
+  for (const MeasuredRow& row : ledger.rows) {
+    MeasuredRow assumed = row;
+    assumed.forecast /= 2;
+    plain.push_back({row, row, assumed});
+  }
+  EXPECT_NE(interval_files(ledger, plain)
+                .front()
+                .text.find("plain: {low: {value: 2.2, source: fitted}, high: {value: 3.8"),
+            std::string::npos);
+  EXPECT_NEAR(plain_classes(plain).front().range.high, 3.8, 1e-12);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "stepcast/sim/accuracy/accuracy.hpp"
+#include "stepcast/sim/accuracy/plain_rows.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
 
 /// How far a step that no fit has seen lies from its forecast: docs/accuracy.md, Intervals.
@@ -23,12 +24,16 @@ struct IntervalClass {
 /// report it, where there are any.
 std::vector<IntervalClass> interval_classes(const Ledger& ledger);
 
+/// The same of plain rows whose framework is assumed, without memory.
+std::vector<IntervalClass> plain_classes(const std::vector<PlainRow>& plain);
+
 /// A part of a cluster file that extends the fitted numbers of a hardware type.
 struct IntervalFile {
   std::string name;  ///< interval-a100.yaml
   std::string text;
 };
-/// One for each hardware type that has rows.
-std::vector<IntervalFile> interval_files(const Ledger& ledger);
+/// One for each hardware type that has rows. Ranges of plain questions are those of plain rows
+/// whose framework is assumed, by the same classes.
+std::vector<IntervalFile> interval_files(const Ledger& ledger, const std::vector<PlainRow>& plain);
 
 }  // namespace stepcast
