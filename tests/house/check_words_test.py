@@ -34,7 +34,7 @@ class CheckWords(unittest.TestCase):
         self.assertEqual(checked("It is told by the\nscript. No row is due.\n")[:2], (1, [found]))
 
     def test_tables_code_headings_and_comments_are_not_counted(self):
-        for page in (f"```\n{LONG}```\n", f"| {LONG.strip()} |\n", f"# {LONG}", f"<!-- {LONG.strip()} -->\n", "`told by`\n",
+        for page in (f"```\n{LONG}```\n", f"\n    {LONG}", f"| {LONG.strip()} |\n", f"# {LONG}", f"<!-- {LONG.strip()} -->\n", "`told by`\n",
                      "".join(f"- {word}\n" for word in LONG.split())):
             self.assertEqual(checked(page)[:2], (0, []), page)
 
