@@ -122,11 +122,17 @@ void describe(Visitor& visitor, HostSpec& spec) {
 BytesPerSecond HostSpec::update_bandwidth(NumaPlacement placement) const {
   const auto domains = static_cast<double>(numa_domains);
   const bool one = placement == NumaPlacement::first_touch;
+  // First touch leaves all pages in the domain of the
+  // thread that wrote them: one memory serves all.
   BytesPerSecond whole = memory_efficiency * memory_bandwidth / (one ? domains : 1);
+  // The cores of a host may be too few to fill its memory.
   if (cores > 0 && core_bandwidth.value() > 0)
     whole = std::min(whole, static_cast<double>(cores) * core_bandwidth);
+  // Per byte updated, a link carries 1 / (2 domains) with one memory, 1 / domains^2 when pages are
+  // spread; its bandwidth over that is what all updates together may pass (docs/models/offload.md).
   if (numa_domains > 1 && numa_link.value() > 0 && placement != NumaPlacement::local)
     whole = std::min(whole, numa_link * (one ? 2 * domains : domains * domains));
+  // All devices of a host update at once and have equal parts.
   return whole / static_cast<double>(devices_per_host);
 }
 
@@ -135,6 +141,7 @@ BytesPerSecond HostSpec::update_bandwidth(NumaPlacement placement) const {
 double HostSpec::crossing_copies(NumaPlacement placement) const {
   if (numa_domains < 2 || numa_link.value() <= 0) return 0;
   const auto domains = static_cast<double>(numa_domains);
+  // Devices spread evenly over the domains; those of a domain share the links that leave it.
   const double there = static_cast<double>(devices_per_host) / domains;
   switch (placement) {
     case NumaPlacement::local:
@@ -144,6 +151,7 @@ double HostSpec::crossing_copies(NumaPlacement placement) const {
     case NumaPlacement::interleaved:
       break;
   }
+  // Interleaved pages: of what a domain copies, one part in `domains` lies behind each link.
   return there / domains;
 }
 
@@ -155,12 +163,15 @@ BytesPerSecond HostSpec::storage_write_bandwidth() const {
   return storage_write / static_cast<double>(devices_per_host);
 }
 
+/// The narrowest place that a copy passes while every device of the host copies too.
 BytesPerSecond HostSpec::offload_bandwidth(NumaPlacement placement, bool pinned) const {
   BytesPerSecond least = device_link_bandwidth;
   if (shared_bandwidth.value() > 0)
     least = std::min(least, shared_bandwidth / static_cast<double>(shared_devices));
   if (pcie.known()) least = std::min(least, pcie.switch_bandwidth);
+  // The driver stages pageable memory through a pinned buffer, which caps a device's own copy.
   if (!pinned && pageable_bandwidth.value() > 0) least = std::min(least, pageable_bandwidth);
+  // Copies that cross domains share the links between them.
   const double across = crossing_copies(placement);
   if (across > 0) least = std::min(least, numa_link / across);
   return least;
