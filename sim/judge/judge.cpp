@@ -12,6 +12,7 @@ Job::Job(const JudgeInput& input)
       world_{make_reference_world(input.platform)},
       calls_{input, world_},
       step_ends_(static_cast<std::size_t>(input.step.steps)) {
+  // Calls are matched by their order among those of their kind.
   for (const StageProgram& program : input.step.programs) {
     std::array<std::uint32_t, group_kinds> next{};
     auto& ordinals = ordinal_.emplace_back();
@@ -19,6 +20,7 @@ Job::Job(const JudgeInput& input)
       ordinals.push_back(call.over_host_link() ? 0 : next[static_cast<std::size_t>(call.group)]++);
   }
   for (std::uint32_t r = 0; r < input.placement.world(); ++r) {
+    // Without folding, rank and class are one number.
     expects(input.step.network.classes.class_of[r] == r, "the judge folds no ranks");
     Actors& a = ranks_.emplace_back();
     a.rank = r;
@@ -27,10 +29,12 @@ Job::Job(const JudgeInput& input)
     a.forwards.resize(static_cast<std::size_t>(input.step.shape.chunks));
     a.gradients = a.forwards;
   }
+  // Flows must be known to SimGrid before its platform is sealed.
   calls_.plan_all();
 }
 
 std::uint32_t Job::host_of(std::uint32_t rank) const {
+  // A test may move members to other hosts, to see the comparison fail.
   return input_.host_of_rank.empty() ? input_.placement.device_of(Rank{rank}).value
                                      : input_.host_of_rank[rank];
 }
@@ -39,6 +43,7 @@ std::uint32_t Job::host_of(std::uint32_t rank) const {
 void Job::add_rank(Actors& a) {
   const std::string name = "rank:" + std::to_string(a.rank);
   const std::uint32_t host = host_of(a.rank);
+  // Served lanes are servants: the world ends when all hosts have ended.
   const auto served = [this, host](Lane& lane, const std::string& its_name) {
     lane.begin = [this, host, &lane, its_name] {
       world_.add_actor(
@@ -62,12 +67,15 @@ Timeline Job::run() {
 
 void Job::waited(Actors& a, double from, double moving, ExposedKind kind, const HostReady& host,
                  bool pipeline) {
+  // The wait itself counts from when something moved; before that the rank waits for others.
   const double to = ReferenceWorld::now();
   if (to <= from) return;
+  // Only that part of the movement that the compute stream has waited for.
   moving = std::clamp(moving, from, to);
   times(a).exposed[static_cast<std::size_t>(kind)] += Seconds{to - moving};
   if (moving <= from) return;
   a.log.add({from, moving, host, pipeline});
+  // Of that wait, the part in which the call was late because of compiling is kept apart.
   a.lag.take(std::max(0.0, std::min(host.at, moving) - std::max(host.prompt, from)));
 }
 
@@ -75,17 +83,21 @@ void Job::waited(Actors& a, double from, double moving, ExposedKind kind, const 
 void Job::meet(Actors& a, std::uint32_t call, std::uint64_t made, Issued& issued) {
   const StageCall& own = program(a).calls[call];
   const std::uint64_t group = input_.placement.group_key(own.group, Rank{a.rank});
+  // The same group meets again and again: `made` counts its calls.
   auto& place = meetings_[{own.group, group, made}];
   if (!place) place = std::make_shared<Met>();
   const std::shared_ptr<Met> met = place;
   met->members.emplace_back(a.rank, &issued, own.kind, 0);
   if (met->members.size() < input_.placement.group(own.group, Rank{a.rank}).size())
     return met->over.await();
+  // Taken out before the bytes move, since the next call of the group may come meanwhile.
   meetings_.erase({own.group, group, made});
+  // Bytes move from when all are there: that is the start for each of them.
   for (auto& [rank, member, kind, ticket] : met->members) {
     member->start = ReferenceWorld::now();
     ticket = ranks_[rank].log.open(member->start, kind);
   }
+  // Phase after phase, each until its last message has arrived.
   for (const auto& phase : calls_.phases(own.group, Rank{a.rank}, ordinal_[a.stage][call]))
     ReferenceWorld::sleep_until(world_.move(phase));
   for (const auto& [rank, member, kind, ticket] : met->members)
@@ -97,9 +109,11 @@ void Job::meet(Actors& a, std::uint32_t call, std::uint64_t made, Issued& issued
 void Job::transfer(Actors& a, Channel channel, Message message) {
   const NetworkHop& hop = input_.step.network.hop(channel, a.rank);
   Actors& peer = ranks_[hop.peer];
+  // The log opens on both ends, since either may be waiting for the message.
   message.start = ReferenceWorld::now();
   const auto own = a.log.open(message.start, ExposedKind::pipeline);
   const auto its = peer.log.open(message.start, ExposedKind::pipeline);
+  // A synthetic workload may give a latency in place of the network.
   double latency = hop.flow.latency;
   if (input_.step.boundary_latency)
     latency = input_.step.boundary_latency->value();
@@ -109,6 +123,7 @@ void Job::transfer(Actors& a, Channel channel, Message message) {
   a.log.close(own, message.arrival);
   peer.log.close(its, message.arrival);
   a.last_send_start = message.start;
+  // Messages of other channels may arrive later.
   a.last_send_arrival = std::max(a.last_send_arrival, message.arrival);
   ++a.sends_done;
   a.sent.tell();
@@ -119,14 +134,17 @@ void Job::transfer(Actors& a, Channel channel, Message message) {
 /// Ranks that are done early wait for the last one.
 Timeline Job::timeline() {
   Timeline result;
+  // The last step has ended when the last rank has.
   const double end = step_ends_.back();
   for (std::size_t k = 0; k < step_ends_.size(); ++k)
     result.steps.push_back(Seconds{step_ends_[k] - (k == 0 ? 0 : step_ends_[k - 1])});
+  // The first step warms up; the time of a step is the mean of the others.
   result.step_time =
       step_ends_.size() == 1
           ? Seconds{end}
           : Seconds{(end - step_ends_.front()) / static_cast<double>(step_ends_.size() - 1)};
   for (Actors& a : ranks_) {
+    // Waiting for the last rank at the end counts as the pipeline's.
     if (end > a.end) a.log.add({a.end, end, {}, true});
     a.log.settle(unknown_time, unknown_time, a.books);
     result.classes.push_back(step_ends_.size() == 1

@@ -18,6 +18,7 @@ using LinkBytes = std::map<std::uint32_t, double>;
 
 /// The largest number of bytes that divides those on all links.
 std::optional<double> unit_of(const LinkBytes& loads, double smallest, double largest) {
+  // A common divisor is a fraction of the smallest load, since it divides that too.
   for (int parts = 1; parts <= most_parts; ++parts) {
     const double unit = smallest / parts;
     if (largest / unit > most_shares) break;
@@ -32,6 +33,7 @@ std::optional<double> unit_of(const LinkBytes& loads, double smallest, double la
 
 /// Flows are counted by what they put on links of their members, not on those between switches.
 bool of_members(const Fabric& fabric, LinkId link) {
+  // A wire of a platform file may lie between switches, as trunks do.
   const LinkTier tier = info(fabric.link(link).kind).family.tier;
   if (tier == LinkTier::wire) return !fabric.wires().between_switches(fabric.wire_place(link).wire);
   return tier < LinkTier::trunk;
@@ -54,8 +56,10 @@ void Calls::plan_all() {
     const std::uint32_t stage = input_.placement.stage_of(Rank{r}).value;
     const auto& calls = input_.step.programs[stage].calls;
     for (std::uint32_t c = 0; c < calls.size(); ++c) {
+      // A copy to the host is no message.
       if (calls[c].over_host_link()) continue;
       const GroupKind kind = calls[c].group;
+      // Each group once, by its first member.
       if (input_.placement.group(kind, Rank{r}).front() != Rank{r}) continue;
       planned_[{kind, input_.placement.group_key(kind, Rank{r})}].push_back(
           plan(kind, Rank{r}, calls[c], map.calls[map.call_of[r][c]]));
@@ -78,19 +82,24 @@ std::vector<std::vector<Calls::Load>> Calls::loads(const std::vector<std::uint32
                                                    const std::string& algorithm) {
   std::vector<std::vector<Load>> phases;
   for (const Turn& stage : turns_of(input_.fabric, hosts, call, algorithm)) {
+    // Every round is a flow of the phase.
     std::vector<Load> flows;
     for (const Round& round : stage.rounds) {
       Load& load = flows.emplace_back();
       for (const Post& m : round.messages) {
+        // Some members have nothing for each other.
         if (m.bytes <= 0) continue;
+        // Routes are those of SimGrid, so that nothing of the fabric's own is trusted.
         for (const std::uint32_t link : world_.route(m.from, m.to))
           load.actual[link] += m.bytes * round.times;
+        // Plans are made for links as they are when nothing has failed.
         for (const LinkId link : input_.fabric.intact_route({m.from}, {m.to}))
           load.planned[link.value] += m.bytes * round.times;
       }
       for (const auto& [link, bytes] : load.planned)
         if (of_members(input_.fabric, {link})) load.bytes = std::max(load.bytes, bytes);
     }
+    // Steps are one flow where they load links so evenly that nothing is gained by waiting.
     if (!stage.apart && !phases.empty() && phases.back().size() == 1) {
       Load both = phases.back().front();
       add(both.actual, flows.front().actual);
@@ -108,14 +117,17 @@ std::vector<std::vector<Calls::Load>> Calls::loads(const std::vector<std::uint32
 }
 
 ReferenceWorld::Part Calls::part(const Load& load, double latency) {
+  // SimGrid's routes list a link as often as it is loaded: loads become whole shares.
   double smallest = INFINITY, largest = 0;
   for (const auto& [link, bytes] : load.actual) {
     smallest = std::min(smallest, bytes);
     largest = std::max(largest, bytes);
   }
+  // Messages without bytes take their latency.
   if (largest == 0) return {0, 0, latency, 1};
   const double unit = unit_of(load.actual, smallest, largest).value_or(largest / most_parts);
   std::vector<ReferenceWorld::Use> uses;
+  // At least one share: a link that is loaded little is loaded.
   for (const auto& [link, bytes] : load.actual)
     uses.push_back({link, static_cast<std::uint32_t>(std::max(1.0, std::round(bytes / unit)))});
   return {world_.add_flow(uses), unit, latency, load.bytes / unit};
@@ -131,11 +143,13 @@ Phases Calls::plan(GroupKind kind, Rank first, const StageCall& call, const Netw
     experts.push_back(input_.placement.coordinates(member).ep);
   }
   std::vector<std::vector<Load>> counted;
+  // Algorithms are those that the fast path reports, bytes are counted here.
   if (call.call.bytes.value() > 0) counted = loads(hosts, call.among(experts), named.algorithm);
   if (counted.size() != named.phases.size())
     throw EngineError("the judge counts " + std::to_string(counted.size()) + " phases of " +
                       call.name + " (" + named.algorithm + "), the fast path has " +
                       std::to_string(named.phases.size()));
+  // A different number of flows means that one side has another algorithm.
   Phases phases;
   for (std::size_t p = 0; p < counted.size(); ++p) {
     if (counted[p].size() != named.phases[p].size())

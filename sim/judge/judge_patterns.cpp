@@ -9,6 +9,7 @@ namespace {
 
 /// Beyond a power of two, odd members of the first pairs stand back behind the even ones.
 struct Standing {
+  // HD needs a power of two: the rest hands its data to a neighbour and waits.
   explicit Standing(const Rings& sets) {
     std::size_t power = 1;
     while (power * 2 <= sets.front().size()) power *= 2;
@@ -22,6 +23,7 @@ struct Standing {
           cores.back().push_back(set[i]);
       }
     }
+    // The first members of the core stand for two.
     parts.assign(power, 1);
     std::fill_n(parts.begin(), extra, 2);
   }
@@ -45,6 +47,7 @@ struct Standing {
 /// Everybody hands a p-th part to the next one, p - 1 times.
 void Patterns::ring_pass(const Rings& sets, double bytes) {
   std::vector<Post> all;
+  // Every step loads the same links: one round, so many times.
   for (const Ring& ring : sets)
     for (std::size_t i = 0; i < ring.size(); ++i)
       all.push_back({ring[i], ring[(i + 1) % ring.size()], bytes / count(ring)});
@@ -76,8 +79,10 @@ void Patterns::scatter(const Rings& sets, double bytes) {
 std::vector<std::vector<Post>> Patterns::nhr_steps(const Rings& sets, double bytes) {
   const std::size_t size = sets.front().size();
   std::vector<std::vector<Post>> steps;
+  // Powers of two: a slice reaches its goal over the bits of its distance.
   for (std::size_t d = 1; d < size; d *= 2) {
     double slices = 0;
+    // The lowest set bit of j.
     for (std::size_t j = 1; j < size; ++j)
       if ((j & (~j + 1)) == d) ++slices;
     std::vector<Post>& all = steps.emplace_back();
@@ -98,6 +103,7 @@ void Patterns::nhr_pass(const Rings& sets, double bytes, bool halving) {
 void Patterns::exchange(const Rings& cores, const std::vector<int>& parts, double part,
                         bool halving) {
   const std::size_t size = cores.front().size();
+  // A reduction halves from the nearest partner on, a gather doubles from the farthest.
   std::vector<std::size_t> distances;
   for (std::size_t d = 1; d < size; d *= 2) distances.push_back(d);
   if (!halving) std::ranges::reverse(distances);
@@ -106,6 +112,7 @@ void Patterns::exchange(const Rings& cores, const std::vector<int>& parts, doubl
     for (const Ring& core : cores)
       for (std::size_t i = 0; i < size; ++i) {
         int own = 0;
+        // Members on the partner's side differ in the bit of d and agree in all lower ones.
         for (std::size_t j = 0; j < size; ++j)
           if (j % (2 * d) == (i ^ d) % (2 * d)) own += parts[j];
         all.push_back({core[i], core[i ^ d], part * own});
@@ -116,6 +123,7 @@ void Patterns::exchange(const Rings& cores, const std::vector<int>& parts, doubl
 
 void Patterns::halving_pass(const Rings& sets, double bytes, bool halving) {
   const Standing standing(sets);
+  // Cut by all members: who stands in front of another holds two parts.
   const double part = bytes / count(sets.front());
   if (!standing.behind.empty()) then(standing.out(halving ? bytes : part));
   exchange(standing.cores, standing.parts, part, halving);
@@ -123,6 +131,7 @@ void Patterns::halving_pass(const Rings& sets, double bytes, bool halving) {
 }
 
 void Patterns::halving_all_reduce(const Rings& sets, double bytes) {
+  // Here the core alone cuts the bytes: whoever stands back gets the whole result at the end.
   const Standing standing(sets);
   const std::vector<int> ones(standing.parts.size(), 1);
   const double part = bytes / count(standing.cores.front());
@@ -142,6 +151,7 @@ void Patterns::one_pass(const Rings& sets, double bytes, const std::string& patt
 }
 
 void Patterns::all_reduce(const Rings& sets, double bytes, const std::string& pattern) {
+  // HD has a form of its own, others reduce and then gather.
   if (pattern == "hd") return halving_all_reduce(sets, bytes);
   one_pass(sets, bytes, pattern, true);
   one_pass(sets, bytes, pattern, false);
@@ -149,6 +159,7 @@ void Patterns::all_reduce(const Rings& sets, double bytes, const std::string& pa
 
 void Patterns::broadcast(const Rings& sets, double bytes, const std::string& pattern) {
   const std::size_t size = sets.front().size();
+  // From member to member, always as a whole.
   if (pattern == "ring") {
     for (std::size_t i = 1; i < size; ++i) {
       std::vector<Post> all;
@@ -157,6 +168,7 @@ void Patterns::broadcast(const Rings& sets, double bytes, const std::string& pat
     }
     return;
   }
+  // Each step doubles the number of members that have the bytes.
   if (pattern == "hd") {
     for (std::size_t have = 1; have < size; have *= 2) {
       std::vector<Post> all;
@@ -167,6 +179,7 @@ void Patterns::broadcast(const Rings& sets, double bytes, const std::string& pat
     }
     return;
   }
+  // Scatter, then gather: links carry parts instead of the whole.
   if (pattern == "mesh" || pattern == "dimensions")
     scatter(sets, bytes);
   else

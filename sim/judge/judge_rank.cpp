@@ -18,6 +18,7 @@ constexpr double host_bound_margin = 1e-9;
 /// The units of the order, pairs as two in a row unless the program has them as one.
 void Job::run_host(Actors& a) {
   const StageProgram& code = program(a);
+  // A step runs the prologue, all units of the stage's order, and the epilogue.
   const StageOrder& order = input_.step.orders[a.stage];
   for (a.step = 0; a.step < step_ends_.size(); ++a.step) {
     std::ranges::fill(a.forwards, 0U);
@@ -29,6 +30,7 @@ void Job::run_host(Actors& a) {
     run_code(a, code.epilogue);
     end_step(a);
   }
+  // The host may be far ahead: its actor lives until the device has done the last job.
   bool done = false;
   ReferenceWorld::Signal told;
   a.device.give([&] {
@@ -40,7 +42,9 @@ void Job::run_host(Actors& a) {
 
 void Job::run_unit(Actors& a, const StageOrder& order, std::size_t u) {
   const std::size_t units = order[u].with_next ? 2 : 1;
+  // A pair waits for both inputs before either half begins.
   for (std::size_t i = 0; i < units; ++i) receive(a, order[u + i]);
+  // First forwards and last backwards of a chunk have programs of their own.
   for (std::size_t i = 0; i < units; ++i) {
     const Unit& unit = order[u + i];
     if (unit.kind == UnitKind::forward) ++a.forwards[unit.chunk.value];
@@ -52,11 +56,13 @@ void Job::run_unit(Actors& a, const StageOrder& order, std::size_t u) {
            micro_batches_per_chunk(input_.step.shape) * input_.step.shape.slices;
   };
   const Unit& first = order[u];
+  // A pair that starts or ends a chunk's work runs as two units, one after the other.
   const auto& paired = program(a).of(first.chunk, first.slice).paired;
   if (units == 2 && !paired.empty() && a.forwards[first.chunk.value] > 1 && !last_of(order[u + 1]))
     run_code(a, paired[order[u + 1].chunk.value]);
   else
     for (std::size_t i = 0; i < units; ++i) run_code(a, code_of(a, order[u + i]));
+  // Outputs leave when the whole unit is over.
   for (std::size_t i = 0; i < units; ++i) send(a, order[u + i]);
   settle_sends(a);
 }
@@ -79,6 +85,7 @@ const Instructions& Job::code_of(const Actors& a, const Unit& unit) const {
 }
 
 void Job::run_code(Actors& a, const Instructions& code) {
+  // Each kind of instruction is one job for the device, or for a stream beside it.
   for (const Instruction& instruction : code) {
     ++tasks_;
     if (const auto* run = std::get_if<Compute>(&instruction)) {
@@ -90,6 +97,7 @@ void Job::run_code(Actors& a, const Instructions& code) {
     } else if (const auto* sync = std::get_if<HostSync>(&instruction)) {
       synchronise(a, sync->of_copy);
     } else {
+      // A marker of the device's progress, which a later synchronisation asks for.
       a.copied = std::make_shared<double>(unknown_time);
       a.device.give([at = a.copied] { *at = ReferenceWorld::now(); });
     }
@@ -97,6 +105,7 @@ void Job::run_code(Actors& a, const Instructions& code) {
 }
 
 double Job::issue(Actors& a, const OperatorCost& cost) {
+  // (1) and (2) of docs/models/segments.md; the launch latency passes on the way to the device.
   a.main += cost.main;
   a.worker = std::max(a.worker, a.main) + cost.worker;
   return a.worker + cost.launch;
@@ -120,6 +129,7 @@ void Job::compute(Actors& a, std::uint32_t index) {
   const Segment& segment = program(a).segment(index, input_.step.network.classes.variant[a.rank]);
   const auto depth = static_cast<std::size_t>(input_.step.host.queue_depth);
   const auto before = std::make_shared<double>(0);
+  // What the segment takes is measured between two jobs of the device.
   a.device.give([&a, before] {
     *before = ReferenceWorld::now();
     a.compile_stall = 0;
@@ -127,6 +137,7 @@ void Job::compute(Actors& a, std::uint32_t index) {
   for (const OperatorCost& op : segment.operators()) {
     const double free = a.main;
     double freed = -unknown_time;  // a place in the queue
+    // A full queue holds the host until the operator `depth` before has ended.
     if (a.operators >= depth) {
       const std::size_t gate = a.operators - depth;
       a.operator_ended.wait_until([&] { return a.ends.size() > gate; });
@@ -134,6 +145,7 @@ void Job::compute(Actors& a, std::uint32_t index) {
     }
     const Clocks host{a.main, a.worker, 0};
     const double ready = issue(a, op);
+    // The device is an actor: it sleeps until the operator is there, then executes.
     a.device.give([&a, &op, ready, free, freed, host] {
       a.lag.wait(free, freed);
       a.compile_stall += a.lag.issue({host.main, host.worker, ReferenceWorld::now()}, op, 1);
@@ -145,6 +157,7 @@ void Job::compute(Actors& a, std::uint32_t index) {
     ++a.operators;
   }
   a.device.give([this, &a, before, worked = segment.device_time()] {
+    // Longer than its operators: the device has waited for the host.
     const double took = ReferenceWorld::now() - *before;
     RankTimes& times = this->times(a);
     times.computing += Seconds{worked};
@@ -152,6 +165,7 @@ void Job::compute(Actors& a, std::uint32_t index) {
     times.segments += 1;
     if (took <= worked * (1 + host_bound_margin) + clock_noise) return;
     times.host_bound_segments += 1;
+    // What late kernels cost is told apart from plain dispatch.
     const double compiled = std::min(a.compile_stall, took - worked);
     times.host_stall += Seconds{took - worked - compiled};
     times.compile_stall += Seconds{compiled};
@@ -166,21 +180,25 @@ void Job::communicate(Actors& a, const Communicate& instruction) {
   const NetworkMap& map = input_.step.network;
   issued->held = map.calls[map.call_of[a.rank][instruction.call]].held;
   a.slots[instruction.slot] = issued;
+  // Where the device stands when the call is issued: cores that it holds count from there.
   a.device.give([&a, issued] {
     issued->device = ReferenceWorld::now();
     issued->worked = a.worked;
   });
   std::shared_ptr<Mark> mark;
+  // What needs the compute stream, or belongs to a later step, waits until it gets here.
   if (instruction.after_compute || a.step > 0) {
     mark = std::make_shared<Mark>();
     a.device.give([mark] { mark->reach(); });
   }
+  // Copies meet nobody and are not counted.
   const std::uint64_t made =
       call.over_host_link() ? 0 : a.calls_made[static_cast<std::size_t>(call.group)]++;
   a.stream[static_cast<std::size_t>(call.stream)].give(
       [this, &a, &call, index = instruction.call, issued, mark, made] {
         if (mark) mark->await();
         ReferenceWorld::sleep_until(issued->host.at);
+        // A copy takes its own time on its stream.
         if (call.over_host_link()) {
           issued->start = ReferenceWorld::now();
           ReferenceWorld::sleep_until(issued->start + call.host_link.value());
@@ -197,6 +215,7 @@ void Job::communicate(Actors& a, const Communicate& instruction) {
 void Job::wait(Actors& a, std::uint32_t slot) {
   const std::shared_ptr<Issued> issued = a.slots[slot];
   expects(issued != nullptr, "a slot is issued before it is awaited");
+  // Groups across stages: their first meeting shows how uneven the pipeline is.
   const StageCall* call = issued->call;
   const bool crosses = call->group == GroupKind::world || call->group == GroupKind::embedding ||
                        call->group == GroupKind::mirror || call->group == GroupKind::pipeline;
@@ -205,6 +224,7 @@ void Job::wait(Actors& a, std::uint32_t slot) {
   a.device.give([this, &a, issued, kind = call->kind, after_pipeline] {
     const double from = ReferenceWorld::now();
     issued->over.await();
+    // Cores that the call held slow what ran beside it: that is paid here.
     const double taken = taken_by(
         {issued->held, issued->start, issued->end, issued->device, a.worked - issued->worked},
         from);
@@ -216,6 +236,7 @@ void Job::wait(Actors& a, std::uint32_t slot) {
 
 void Job::synchronise(Actors& a, bool of_copy) {
   const double cost = input_.step.host.synchronise.value();
+  // The marker of the copy counts, not what was issued behind it.
   if (of_copy) {
     const auto copied = a.copied;
     Mark drained;
@@ -229,6 +250,7 @@ void Job::synchronise(Actors& a, bool of_copy) {
   }
   double at = 0;
   Mark drained;
+  // The host waits until all that it has issued is done.
   a.device.give([&] {
     at = ReferenceWorld::now();
     a.lag.synchronise({a.main, a.worker, at});
@@ -240,8 +262,10 @@ void Job::synchronise(Actors& a, bool of_copy) {
 
 void Job::receive(Actors& a, const Unit& unit) {
   const auto source = source_of(input_.step.shape, unit, Stage{a.stage});
+  // An input of the same stage, or none, needs no message.
   if (!source || source->stage == Stage{a.stage}) return;
   issue_communication(a, program(a).send_issue);
+  // Messages of several units may be there at a time; the unit's own is picked.
   const Message wanted{unit.kind != UnitKind::forward, unit.micro_batch, unit.chunk, unit.slice};
   a.device.give([this, &a, wanted] {
     const double from = ReferenceWorld::now();
@@ -251,6 +275,7 @@ void Job::receive(Actors& a, const Unit& unit) {
     a.received.wait_until([&] { return found() != a.inbox.end(); });
     const Message message = *found();
     a.inbox.erase(found());
+    // Bytes are there, the latency may still run.
     ReferenceWorld::sleep_until(message.arrival);
     waited(a, from, message.start, ExposedKind::pipeline, {}, true);
   });
@@ -262,6 +287,7 @@ void Job::send(Actors& a, const Unit& unit) {
   const bool output = unit.kind == UnitKind::forward;
   const Channel channel = channel_of(input_.step.shape.placement, unit.chunk, output);
   const double issued = issue_communication(a, program(a).send_issue);
+  // The message leaves when its unit is done, when the host has issued it, and in order.
   const auto mark = std::make_shared<Mark>();
   a.device.give([mark] { mark->reach(); });
   ++tasks_;
@@ -288,6 +314,7 @@ void Job::settle_sends(Actors& a) {
 void Job::end_step(Actors& a) {
   a.device.give([this, &a, step = a.step] {
     a.end = ReferenceWorld::now();
+    // A step ends with its last rank.
     step_ends_[step] = std::max(step_ends_[step], a.end);
     if (step == 0 && step_ends_.size() > 1) a.books.first_end = a.end;
     a.device_step = step + 1;
