@@ -9,12 +9,14 @@ namespace {
 double matmul_peak(const Scenario& scenario) {
   const bool fp8 = scenario.workload.training.precision == TrainingSpec::Precision::fp8_mixed;
   const auto peak = [fp8](const DeviceSpec& device) {
+    // Peaks of FP8 count only where products run in FP8.
     return (fp8 ? device.matmul_peak_fp8 : device.matmul_peak).value();
   };
   const ClusterSpec& cluster = scenario.cluster;
   double sum = 0;
   for (const NodeKind& kind : cluster.kinds)
     sum += static_cast<double>(kind.nodes) * peak(kind.device);
+  // Kinds count by their devices: nodes of one cluster have equally many.
   return cluster.kinds.empty() ? peak(cluster.device) : sum / static_cast<double>(cluster.nodes());
 }
 
@@ -23,6 +25,7 @@ double matmul_peak(const Scenario& scenario) {
 RangeOrigin origin_of(const ClassRange& range, const ClusterSpec& cluster) {
   RangeOrigin origin{range.of, {}, {}};
   if (range.of.empty()) return origin;
+  // Kinds of nodes take the place of the cluster's own device.
   std::vector<std::string> devices{cluster.device.name};
   if (!cluster.kinds.empty()) devices.clear();
   for (const NodeKind& kind : cluster.kinds) devices.push_back(kind.device.name);
@@ -45,13 +48,16 @@ void add_memory(Metrics& m, const Scenario& scenario, const Forecast& forecast) 
     const Bytes expected = stage.memory->peak(), capacity = stage.memory->capacity;
     peak = std::max(peak, expected.value());
     MemoryFit fit = MemoryFit::fits;
+    // Tight where the upper end of the interval exceeds the device, no fit where the lower does.
     if (range.high * expected > capacity) fit = MemoryFit::tight;
     if (range.low * expected > capacity || !stage.memory->fits_host())
       fit = MemoryFit::does_not_fit;
+    // The worst stage decides for the job.
     m.memory_fit = std::max(m.memory_fit, fit);
   }
   if (!interval || !interval->memory) return;
   m.memory_of = origin_of(*interval->memory, scenario.cluster);
+  // The fullest device bounds the interval.
   m.memory_low = range.low * peak;
   m.memory_high = range.high * peak;
 }
