@@ -24,10 +24,11 @@ Scenario scenario_of(const std::string& file, const std::vector<std::string>& ov
                           default_search_path({}));
 }
 
+/// On the bare machine, where each statement is one kernel, so that what is repeated is large.
 KernelTrace forecast_trace() {
-  const Scenario scenario =
-      scenario_of("telechat3-36b-2048.yaml",
-                  {"cluster.devices=64", "parallel.dp=auto", "training.global_batch=32"});
+  const Scenario scenario = scenario_of(
+      "telechat3-36b-2048.yaml",
+      {"framework=none", "cluster.devices=64", "parallel.dp=auto", "training.global_batch=32"});
   return kernel_trace(scenario, record(scenario, {.first = 1}), Rank{0});
 }
 
