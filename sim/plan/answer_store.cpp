@@ -14,6 +14,7 @@ constexpr int patience_ms = 60'000;      ///< for another writer
 
 }  // namespace
 
+/// SQLite's handle with the file's name, for errors.
 struct AnswerStore::Connection {
   std::string path;
   sqlite3* db = nullptr;
@@ -25,6 +26,7 @@ struct AnswerStore::Connection {
 
   void check(int code) const {
     if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return;
+    // Without a handle only the code says what was wrong.
     const std::string why =
         code == SQLITE_NOTADB || db == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(db);
     throw InputError({Diagnostic{
@@ -52,8 +54,10 @@ AnswerStore::AnswerStore(const std::string& path)
   c.check(
       sqlite3_open_v2(path.c_str(), &c.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr));
   sqlite3_busy_timeout(c.db, patience_ms);
+  // The lock comes before the question whether the file is new: another search may open it too.
   c.run("BEGIN IMMEDIATE");
   const bool fresh = c.number("SELECT count(*) FROM sqlite_master") == 0;
+  // Other programs keep SQLite files as well: only a file with our mark is written to.
   if (!fresh && c.number("PRAGMA application_id") != application)
     throw InputError({Diagnostic{
         {path}, {}, "is no store of a search, allowed: a file that stepcast plan --store wrote"}});
@@ -69,6 +73,7 @@ AnswerStore::AnswerStore(const std::string& path)
 AnswerStore::~AnswerStore() = default;
 
 std::optional<std::string> AnswerStore::find(const std::string& key) const {
+  // Bytes are bound and not copied into the text, whatever they hold.
   sqlite3_stmt* statement = nullptr;
   connection_->check(sqlite3_prepare_v2(connection_->db, "SELECT text FROM answers WHERE key = ?",
                                         -1, &statement, nullptr));
@@ -102,8 +107,10 @@ void run_kept(AnswerStore* store, std::size_t count, int workers,
   std::vector<std::size_t> missing;
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < count; ++i) {
+    // Without a store no key is needed, and making one may be dear.
     const std::string own = store != nullptr ? key(i) : std::string{};
     if (const auto text = store != nullptr ? store->find(own) : std::nullopt) {
+      // Known answers come first, in order of their numbers.
       done({i, *text, {}});
       continue;
     }
@@ -113,6 +120,7 @@ void run_kept(AnswerStore* store, std::size_t count, int workers,
   run_in_workers(
       missing.size(), workers, [&](std::size_t k) { return job(missing[k]); },
       [&](const WorkerAnswer& answer) {
+        // A failure may not come again, so that it is not kept.
         if (store != nullptr && !answer.failed()) store->put(keys[answer.index], answer.text);
         done({missing[answer.index], answer.text, answer.failure, answer.bad_input});
       });

@@ -34,6 +34,7 @@ struct Tree {
 
 /// Settings share prefixes, so that they become a tree before they are text.
 void put(Tree& root, const std::string& setting) {
+  // A setting is `path=value`.
   const std::size_t equals = setting.find('=');
   std::string path = setting.substr(0, equals);
   Tree* node = &root;
@@ -65,10 +66,12 @@ std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
   namespace fs = std::filesystem;
   const fs::path file = fs::weakly_canonical(space.file);
   const fs::path from = fs::weakly_canonical(directory.empty() ? "." : directory);
+  // Overrides of the command line are part of what the plan was asked.
   Tree root;
   for (const std::string& setting : space.overrides) put(root, setting);
   for (const std::string& setting : settings_of(space, point.strategy, point.placement))
     put(root, setting);
+  // Collectives that the winner does not make must not name an algorithm.
   for (const std::string& key : idle) put(root, key + "=auto");
   return "# question: what does the best plan of " + space.file + " take?\n" +
          seeds_comment(space, point) + "extends: '" + file.lexically_proximate(from).string() +
@@ -77,12 +80,14 @@ std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
 
 /// The frameworks that run on the hardware, the usual one first.
 std::string launch_files(const Scenario& scenario) {
+  // The usual framework first, then another of the same hardware.
   std::vector<std::string> kinds{usual_export(scenario)};
   if (kinds.front() != "megatron")
     kinds.emplace_back(kinds.front() == "mindspeed" ? "mindformers" : "mindspeed");
   std::string text;
   for (const std::string& kind : kinds) {
     const LaunchExport file = export_launch(scenario, kind);
+    // The first one that can say everything is enough.
     if (file.lacking.empty())
       return text + "Launch file for " + kind + " (stepcast export --to " + kind + "):\n" +
              file.text;
