@@ -15,6 +15,7 @@ namespace hugging_face {
 void read_grouped_attention(JsonConfig& config, ModelSpec& model) {
   GroupedQueryAttention attention;
   attention.heads = config.count({"num_attention_heads", "n_head"});
+  // Without a number of their own, keys and values have as many heads as queries.
   attention.kv_heads = config.count_or(attention.heads, {"num_key_value_heads"});
   if (attention.heads % attention.kv_heads != 0 &&
       config.good({"num_attention_heads", "num_key_value_heads"})) {
@@ -49,6 +50,7 @@ void read_latent_attention(JsonConfig& config, ModelSpec& model) {
 void read_bias(JsonConfig& config, ModelSpec& model, bool attention_default) {
   const bool attention = config.flag_or(attention_default, {"attention_bias"});
   const bool mlp = config.flag_or(false, {"mlp_bias"});
+  // No kind of bias is of the feed-forward part alone.
   if (mlp && !attention && config.good({"attention_bias"}))
     config.fail("mlp_bias", "is true, allowed only together with attention_bias");
   if (attention) model.bias = mlp ? ModelSpec::Bias::all : ModelSpec::Bias::qkv;
@@ -66,12 +68,14 @@ void place_moe_layers(JsonConfig& config, std::string_view key, const std::vecto
     return from;
   };
   const std::size_t first = next(0);
+  // All layers are marked as dense.
   if (first == marked.size()) {
     model.moe.reset();
     return;
   }
   model.moe->first_dense = static_cast<std::int64_t>(first);
   model.moe->period = static_cast<std::int64_t>(next(first + 1) - first);
+  // The two numbers describe regular patterns alone, which the marks need not be.
   for (std::size_t layer = 0; layer < marked.size(); ++layer) {
     if (model.is_moe_layer(static_cast<std::int64_t>(layer)) != marked[layer]) {
       config.fail(
@@ -91,6 +95,7 @@ void read_fine_experts(JsonConfig& config, ModelSpec& model) {
   moe.top_k = config.count({"num_experts_per_tok"});
   moe.expert_hidden = config.count({"moe_intermediate_size"});
   moe.shared_experts = config.count_or(0, {"n_shared_experts", "num_shared_experts"}, 0);
+  // DeepSeek's shared experts are as wide as its routed ones.
   if (moe.shared_experts > 0) moe.shared_hidden = moe.expert_hidden;
   moe.groups = config.count_or(1, {"n_group"});
   moe.top_groups = config.count_or(1, {"topk_group"});
@@ -121,6 +126,7 @@ void place_windows(JsonConfig& config, ModelSpec& model, const std::vector<std::
     attention.full_every = 0;
     return;
   }
+  // The rule taken from the first full layer has to hold for all layers that the list names.
   bool regular = static_cast<std::int64_t>(types.size()) == model.layers;
   for (std::size_t layer = 0; regular && layer < types.size(); ++layer) {
     const bool all = model.window_of(static_cast<std::int64_t>(layer)) == 0;
@@ -137,6 +143,7 @@ void place_windows(JsonConfig& config, ModelSpec& model, const std::vector<std::
 void read_window(JsonConfig& config, ModelSpec& model, bool used, std::int64_t full_every) {
   const std::int64_t reach = config.count_or(0, {"sliding_window"}, 0);
   const std::int64_t longest = config.count_or(0, {"max_position_embeddings"}, 0);
+  // A window that no sequence fills masks nothing.
   if (!used || reach == 0 || (longest > 0 && reach >= longest)) return;
   auto& attention = std::get<GroupedQueryAttention>(model.attention);
   attention.window = reach;
@@ -157,6 +164,7 @@ namespace {
 
 using namespace hugging_face;
 
+/// No second error where one of these keys failed, whatever name its family has for it.
 void check_choice(JsonConfig& config, const ModelSpec& model) {
   if (model.moe && model.moe->top_k > model.moe->experts &&
       config.good(
@@ -183,12 +191,14 @@ void read_late_window(JsonConfig& config, ModelSpec& model) {
   const std::int64_t first = config.count_or(model.layers, {"max_window_layers"}, 0);
   if (first >= model.layers) return;
   read_window(config, model, true, 0);
+  // No rule of a model has windows in its last layers alone.
   if (first > 0 && model.has_windows() && !config.has({"layer_types"}))
     config.fail("max_window_layers", "is " + std::to_string(first) +
                                          ", allowed: 0, or the number of layers: a model has "
                                          "windows in all layers, or all but every n-th");
 }
 
+/// Query, key and value have biases unless the file denies it.
 void read_qwen2(JsonConfig& config, ModelSpec& model) {
   read_grouped_attention(config, model);
   read_bias(config, model, true);
@@ -203,6 +213,7 @@ void read_qwen3(JsonConfig& config, ModelSpec& model) {
   model.qk_norm = ModelSpec::QkNorm::head;
 }
 
+/// Experts in every layer, as wide as `intermediate_size` says.
 void read_mixtral(JsonConfig& config, ModelSpec& model) {
   read_dense(config, model);
   model.moe = ExpertSpec{.experts = config.count({"num_local_experts"}),
@@ -221,6 +232,7 @@ void read_qwen3_moe(JsonConfig& config, ModelSpec& model) {
                          .expert_hidden = config.count({"moe_intermediate_size"})};
   const std::int64_t step = config.count_or(1, {"decoder_sparse_step"});
   std::vector<bool> marked;
+  // Counted from 1: the layer whose number is the step is the first with experts.
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
     marked.push_back((layer + 1) % step == 0);
   for (const std::int64_t dense : config.counts({"mlp_only_layers"})) {
@@ -240,6 +252,7 @@ void read_latent_moe(JsonConfig& config, ModelSpec& model) {
   read_fine_experts(config, model);
 }
 
+/// "noaux_tc" balances by a bias of each expert, which the router holds.
 void read_deepseek_v3(JsonConfig& config, ModelSpec& model) {
   read_latent_moe(config, model);
   if (model.moe)
@@ -276,6 +289,7 @@ constexpr Family own_families[] = {{"llama", read_dense},
                                    {"pangu_ultra_moe", read_pangu},
                                    {"pangu", read_pangu}};
 
+/// An unknown type is an error that names all known ones, or what a model lacks; nullptr then.
 const Family* find_family(JsonConfig& config, const std::string& model_type) {
   std::vector<std::string> names;
   for (const std::span<const Family> table :
@@ -285,6 +299,7 @@ const Family* find_family(JsonConfig& config, const std::string& model_type) {
       names.emplace_back(family.model_type);
     }
   }
+  // The type did not read, which is said already.
   if (config.failed()) return nullptr;
   for (const RefusedFamily& refused : refused_families()) {
     if (refused.model_type != model_type) continue;
@@ -301,6 +316,7 @@ const Family* find_family(JsonConfig& config, const std::string& model_type) {
 ModelSpec read_hugging_face(const std::filesystem::path& path, const std::string& as) {
   JsonConfig config{path};
   ModelSpec model;
+  // Read as another type, the model keeps the name that the file has.
   model.name = as.empty() ? config.text({"model_type"}) : config.text_or(as, {"model_type"});
   const Family* family = find_family(config, as.empty() ? model.name : as);
   if (family == nullptr) {

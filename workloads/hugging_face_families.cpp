@@ -17,6 +17,7 @@ void place_behind(JsonConfig& config, ModelSpec& model, std::int64_t dense) {
   place_moe_layers(config, "first_k_dense_replace", marked, model);
 }
 
+/// GLM-4 has norms behind both parts of a layer, too.
 void read_glm4(JsonConfig& config, ModelSpec& model) {
   read_dense(config, model);
   model.norm = ModelSpec::Norm::sandwich;
@@ -38,6 +39,7 @@ void read_normed_fine(JsonConfig& config, ModelSpec& model) {
   read_grouped_fine(config, model, true);
 }
 
+/// Norms over all queries and over all keys of a token, not head by head.
 void read_full_norm(JsonConfig& config, ModelSpec& model) {
   read_dense(config, model);
   model.qk_norm = QkNorm::full;
@@ -55,6 +57,7 @@ void read_olmoe(JsonConfig& config, ModelSpec& model) {
   read_all_experts(config, model);
 }
 
+/// Layers of OLMoE, with a routing bias and MTP modules where the file says so.
 void read_minimax_m2(JsonConfig& config, ModelSpec& model) {
   read_olmoe(config, model);
   model.moe->correction_bias = config.flag_or(false, {"use_routing_bias"});
@@ -67,6 +70,7 @@ void read_phimoe(JsonConfig& config, ModelSpec& model) {
   model.norm = ModelSpec::Norm::layer;
 }
 
+/// Granite's shared experts are one, of a width that the file gives.
 void read_granite(JsonConfig& config, ModelSpec& model) {
   read_dense(config, model);
   read_all_experts(config, model);
@@ -107,6 +111,7 @@ void read_ernie(JsonConfig& config, ModelSpec& model) {
                          .expert_hidden = config.count({"moe_intermediate_size"}),
                          .shared_experts = config.count_or(0, {"moe_num_shared_experts"}, 0),
                          .correction_bias = true};
+  // Shared experts are as wide as routed ones.
   if (model.moe->shared_experts > 0) model.moe->shared_hidden = model.moe->expert_hidden;
   const std::int64_t first = config.count_or(0, {"moe_layer_start_index"}, 0);
   const std::int64_t last = config.count_or(model.layers - 1, {"moe_layer_end_index"}, 0);

@@ -23,6 +23,7 @@ void describe(Visitor& visitor, RoutingSpec& spec) {
   auto current = static_cast<std::size_t>(spec.distribution);
   const auto take = [&spec](RoutingSpec::Distribution d) { spec.distribution = d; };
   using Distribution = RoutingSpec::Distribution;
+  // The same seed draws the same loads in every forecast.
   const auto seed = [&spec](Visitor& v) {
     v.field({"seed", &spec.seed, "of the draws", between(0, 9e15)});
   };
