@@ -18,6 +18,7 @@ ParameterGroups ends(const ModelSpec& model, const std::vector<LayerTable::Slice
   const double matrix = static_cast<double>(model.vocabulary) * static_cast<double>(model.hidden);
   const bool logits = head || mtp;
   ParameterGroups groups;
+  // One table serves tokens, MTP modules and a tied head.
   if (embedding || mtp || (logits && model.tied_embeddings)) groups.tensor += matrix;
   if (logits && !model.tied_embeddings) groups.tensor += matrix;
   if (embedding) groups.replicated += static_cast<double>(model.positions * model.hidden);

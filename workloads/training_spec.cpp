@@ -183,6 +183,7 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
              "broadcast (zero 1; InternEvo) (docs/models/data_parallel.md)"});
   });
   visitor.section("tensor", "tensor parallel collectives", [&](Visitor& v) {
+    // One piece is no overlap at all.
     Choice overlap{{{"none"}, {"chunks", true, true}},
                    [&spec] { return std::size_t{spec.tensor_chunks > 1 ? 1U : 0U}; },
                    [&spec](std::size_t i) {
@@ -249,6 +250,7 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
   visitor.field({"layer_order", choice(spec.layer_order, {{"plain"}, {"overlapped"}}),
                  "overlapped: operators of a layer that do not depend on an exchange stand beside "
                  "it (docs/models/layer_order.md)"});
+  // No scope is `none`, so that the set itself says which of the two it is.
   Choice graphs{{{"none"}, {"scopes"}},
                 [&spec] { return std::size_t{spec.graphs != 0 ? 1U : 0U}; },
                 [&spec](std::size_t i) {
