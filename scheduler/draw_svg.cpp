@@ -47,6 +47,7 @@ std::string number(double value) { return fmt::format("{:.6g}", value); }
 class Picture {
  public:
   explicit Picture(const Drawing& drawing) : drawing_{drawing} {
+    // The longest label must fit into the shortest unit, within the widths that screens can show.
     double shortest = std::numeric_limits<double>::infinity();
     std::size_t longest = 2;
     for (std::size_t s = 0; s < drawing.orders.size(); ++s) {
@@ -164,6 +165,7 @@ class Picture {
         "<title>{}: {} to {}</title></rect>",
         name[0], number(begin), number(top), number(width), number(height), paleness(unit), name,
         number(time.start.value()), number(time.end.value()));
+    // A name with its chunk where there is room, else without, else none.
     for (const std::string& label : {name, to_string(unit, 1)}) {
       if (static_cast<double>(label.size()) * character + 2 > width) continue;
       svg += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", number(begin + width / 2),
@@ -173,6 +175,7 @@ class Picture {
     return svg + "\n";
   }
 
+  /// Later chunks fade towards 0.45 of the colour.
   std::string paleness(const Unit& unit) const {
     constexpr double palest = 0.45;
     if (drawing_.shape.chunks == 1 || unit.chunk.value == 0) return {};

@@ -1,10 +1,11 @@
+#include "stepcast/sim/calibrate/profile_fit.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
 #include "stepcast/base/errors.hpp"
-#include "stepcast/sim/calibrate/profile.hpp"
 #include "stepcast/workloads/operator_time.hpp"
 
 namespace stepcast {

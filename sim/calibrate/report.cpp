@@ -5,7 +5,7 @@
 #include <map>
 
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/calibrate/profile.hpp"
+#include "stepcast/sim/calibrate/profile_fit.hpp"
 
 namespace stepcast {
 namespace {

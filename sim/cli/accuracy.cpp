@@ -7,13 +7,13 @@
 #include "progress.hpp"
 #include "stepcast/base/phases.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/accuracy/gallery.hpp"
+#include "stepcast/sim/accuracy/intervals.hpp"
+#include "stepcast/sim/accuracy/plain_rows.hpp"
 #include "stepcast/sim/calibrate/left_out.hpp"
-#include "stepcast/sim/calibrate/profile.hpp"
+#include "stepcast/sim/calibrate/profile_fit.hpp"
 #include "stepcast/sim/engine/workers.hpp"
-#include "stepcast/sim/study/components.hpp"
-#include "stepcast/sim/study/gallery.hpp"
-#include "stepcast/sim/study/intervals.hpp"
-#include "stepcast/sim/study/plain_rows.hpp"
+#include "stepcast/sim/kernels/components.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -185,7 +185,9 @@ Outcome accuracy(const AccuracyOptions& options) {
       std::move(wrong));
   if (!options.write.empty()) write_page(ledger, options.write);
   if (!options.intervals.empty())
-    for (const IntervalFile& file : interval_files(ledger))
+    for (const IntervalFile& file :
+         interval_files(ledger, measure_plain(options.folder, default_search_path(options.presets),
+                                              workers_of(options.workers))))
       write_file((std::filesystem::path(options.intervals) / file.name).string(), file.text);
   return outcome;
 }

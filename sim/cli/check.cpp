@@ -1,4 +1,4 @@
-#include "stepcast/sim/study/check.hpp"
+#include "stepcast/sim/explain/check.hpp"
 
 #include <fnmatch.h>
 

@@ -1,8 +1,8 @@
-#include "stepcast/sim/study/diff.hpp"
+#include "stepcast/sim/explain/diff.hpp"
 
 #include <algorithm>
 
-#include "stepcast/sim/calibrate/profile_compare.hpp"
+#include "stepcast/sim/kernels/profile_compare.hpp"
 #include "stepcast/sim/page/study_page.hpp"
 #include "sweep_commands.hpp"
 #include "terminal.hpp"

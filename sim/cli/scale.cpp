@@ -2,7 +2,7 @@
 
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
-#include "stepcast/sim/study/scaling.hpp"
+#include "stepcast/sim/sweep/scaling.hpp"
 #include "sweep_commands.hpp"
 
 namespace stepcast::cli {

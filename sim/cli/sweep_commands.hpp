@@ -2,8 +2,8 @@
 #include <functional>
 
 #include "commands.hpp"
-#include "stepcast/sim/study/sweep_report.hpp"
-#include "stepcast/sim/study/sweep_run.hpp"
+#include "stepcast/sim/sweep/sweep_report.hpp"
+#include "stepcast/sim/sweep/sweep_run.hpp"
 
 namespace CLI {
 class App;

@@ -9,6 +9,7 @@
 
 #include "html.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/explain/explain.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/forecast/step_cost.hpp"
 #include "stepcast/sim/forecast/step_statistics.hpp"
@@ -18,7 +19,6 @@
 #include "stepcast/sim/report/usage.hpp"
 #include "stepcast/sim/scenario/applied_framework.hpp"
 #include "stepcast/sim/scenario/resolved_scenario.hpp"
-#include "stepcast/sim/study/explain.hpp"
 
 namespace stepcast {
 namespace {

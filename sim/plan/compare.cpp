@@ -5,10 +5,10 @@
 
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/explain/check.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
-#include "stepcast/sim/study/check.hpp"
 
 namespace stepcast {
 namespace {

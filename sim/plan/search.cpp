@@ -15,13 +15,13 @@
 #include "point_times.hpp"
 #include "stepcast/base/build.hpp"
 #include "stepcast/base/canonical.hpp"
+#include "stepcast/base/correlation.hpp"
 #include "stepcast/base/phases.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/resolved_scenario.hpp"
-#include "stepcast/sim/study/correlation.hpp"
 
 namespace stepcast {
 namespace {

@@ -40,7 +40,9 @@ double least_entries(const StageProgram& program, const StageOrder& order) {
   std::map<std::tuple<UnitKind, std::uint32_t, std::uint32_t>, double> known;
   double sum = 0;
   for (const Unit& unit : order) {
+    // Pairs leave what their joint code leaves, which is not counted here.
     if (unit.with_next) return 0;
+    // Units of a kind, chunk and slice run the same code: counted once.
     const auto [entry, added] =
         known.try_emplace({unit.kind, unit.chunk.value, unit.slice.value}, 0);
     if (added)

@@ -12,11 +12,11 @@
 #include "sim/import/structured.hpp"
 #include "stepcast/base/csv.hpp"
 #include "stepcast/base/foreign_document.hpp"
-#include "stepcast/sim/calibrate/profile.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/import/import.hpp"
+#include "stepcast/sim/kernels/profile.hpp"
 #include "stepcast/sim/plan/plan.hpp"
-#include "stepcast/sim/study/store.hpp"
+#include "stepcast/sim/sweep/store.hpp"
 
 namespace stepcast::fuzz {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "stepcast/base/units.hpp"
-#include "stepcast/topology/cluster_spec.hpp"
+#include "stepcast/topology/host_spec.hpp"
 #include "stepcast/topology/parallel_plan.hpp"
 #include "stepcast/workloads/collectives.hpp"
 #include "stepcast/workloads/model_spec.hpp"

@@ -83,7 +83,7 @@ TEST(Reading, KeysAreFoundByWords) {
   EXPECT_EQ(stepcast_run(files, "keys xyzzy").code, 2);
 }
 
-// The steps themselves, one pair of each kind of preset; tests/sim/study has all pairs.
+// The steps themselves, one pair of each kind of preset; tests/sim/sweep has all pairs.
 TEST(Reading, AnotherClusterOrModelIsTheFileWithItsLineEdited) {
   const TemporaryFiles files;
   const auto scenario = [](const std::string& cluster, const std::string& model) {

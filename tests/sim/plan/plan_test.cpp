@@ -8,11 +8,11 @@
 #include "sim/in_child.hpp"
 #include "sim/plan/enumerate.hpp"
 #include "small_plans.hpp"
+#include "stepcast/base/correlation.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/forecast/step_alone.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
-#include "stepcast/sim/study/correlation.hpp"
 
 namespace stepcast {
 namespace {
