@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/program.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 
 namespace stepcast {
@@ -11,9 +12,9 @@ namespace {
 
 /// PREFIX/share/stepcast of a program PREFIX/bin/stepcast, wherever PREFIX was moved to.
 std::string beside_program() {
+  const std::filesystem::path program = program_file();
+  if (program.empty()) return {};
   std::error_code failure;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
-  if (failure) return {};
   const auto folder = program.parent_path().parent_path() / "share" / "stepcast";
   return std::filesystem::is_directory(folder, failure) ? folder.string() : std::string();
 }

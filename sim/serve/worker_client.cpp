@@ -10,6 +10,8 @@
 #include <charconv>
 #include <csignal>
 
+#include "stepcast/base/program.hpp"
+
 namespace stepcast {
 namespace {
 
@@ -50,7 +52,7 @@ bool WorkerClient::start() {
   for (const std::string& word : command_) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   const int failure =
-      posix_spawn(&process_, "/proc/self/exe", &actions, nullptr, words.data(), environ);
+      posix_spawn(&process_, program_again().c_str(), &actions, nullptr, words.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(in[0]);
   close(out[1]);
