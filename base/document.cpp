@@ -201,12 +201,14 @@ class Loader {
 
   std::string missing(const std::string& path, const std::string& name,
                       const fs::path& directory) const {
-    std::vector<std::string> places{directory.empty() ? "." : directory.string()};
-    for (const fs::path& d : search_.directories) places.push_back(d.string());
     std::string hint = file_hint(name, directory, search_);
     const std::string short_form = is_override_ ? short_name(path, name) : std::string();
     if (hint.empty() && !short_form.empty()) hint = file_hint(short_form, directory, search_);
-    return "names '" + shortened(name) + "', which does not exist in " + joined(places) + hint;
+    const std::string what = "names '" + shortened(name) + "', which does not exist";
+    if (is_confined()) return what + hint;  // where presets are is no business of strangers
+    std::vector<std::string> places{directory.empty() ? "." : directory.string()};
+    for (const fs::path& d : search_.directories) places.push_back(d.string());
+    return what + " in " + joined(places) + hint;
   }
 
   static constexpr std::size_t deepest = 32;
@@ -284,15 +286,11 @@ Node* Node::find(std::string_view key) {
 
 std::optional<fs::path> find_file(const fs::path& name, const fs::path& directory,
                                   const SearchPath& search) {
-  const auto there = [](const fs::path& path) {
-    std::error_code error;
-    return fs::exists(path, error) && may_read(path);
-  };
   if (name.empty()) return {};
   const fs::path beside = directory / name;
-  if (there(beside)) return beside;
+  if (is_there(beside)) return beside;
   for (const fs::path& d : search.directories) {
-    if (there(d / name)) return d / name;
+    if (is_there(d / name)) return d / name;
   }
   return {};
 }

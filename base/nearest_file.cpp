@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/suggest.hpp"
 
 namespace stepcast {
@@ -11,10 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 void add_stems(const fs::path& folder, std::vector<std::string>& stems) {
-  std::error_code failure;
-  for (fs::directory_iterator file(folder.empty() ? "." : folder, failure), end;
-       !failure && file != end; file.increment(failure))
-    if (file->path().extension() == ".yaml") stems.push_back(file->path().stem().string());
+  for (const fs::path& file : files_in(folder, ".yaml")) stems.push_back(file.stem().string());
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "json_config.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -14,17 +13,9 @@ namespace {
 constexpr std::int64_t largest = 1 << 24;
 
 std::string read_text(const std::filesystem::path& path) {
-  std::error_code none;
-  // Opening a pipe would block, and a folder would read as an empty file.
-  if (!std::filesystem::is_regular_file(path, none) || !may_read(path)) {
-    throw InputError({{{path.string()}, "", "is not a file that can be read"}});
-  }
-  std::ifstream in{path, std::ios::binary};
-  std::string text{std::istreambuf_iterator<char>{in}, {}};
-  if (in.bad() || !in.is_open()) {
-    throw InputError({{{path.string()}, "", "is not a file that can be read"}});
-  }
-  return text;
+  auto text = bytes_of(path);
+  if (!text) throw InputError({{{path.string()}, "", "is not a file that can be read"}});
+  return std::move(*text);
 }
 
 /// `byte` counts from 1, as the parser reports it.

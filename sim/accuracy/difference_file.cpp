@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "scenario_files.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/format_version.hpp"
 #include "stepcast/base/node_at.hpp"
@@ -219,7 +220,7 @@ std::vector<Difference> read_differences(const std::string& path, const SearchPa
 
 std::vector<Difference> differences_of(const std::string& folder, const SearchPath& search) {
   const std::string path = (fs::path(folder) / difference_file).string();
-  return fs::exists(path) ? read_differences(path, search) : std::vector<Difference>{};
+  return is_there(path) ? read_differences(path, search) : std::vector<Difference>{};
 }
 
 }  // namespace stepcast

@@ -3,6 +3,7 @@
 #include <set>
 #include <tuple>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/format_version.hpp"
 #include "stepcast/base/section.hpp"
@@ -156,7 +157,7 @@ void check_row(const Technique& t, const std::string& path, const fs::path& fold
     report(path + "." + key, what);
   };
   for (const auto& [key, file] : {std::pair{"baseline", t.baseline}, {"technique", t.technique}})
-    if (!file.empty() && !fs::exists(folder / file))
+    if (!file.empty() && !is_there(folder / file))
       wrong(key, "names '" + shortened(file) + "', which does not exist, allowed: a scenario file");
   for (const auto& [key, figure] :
        {std::pair{"gain", t.gain}, {"at_least", t.at_least}, {"at_most", t.at_most}})
@@ -213,6 +214,6 @@ Gallery read_gallery(const std::string& path, const SearchPath& search) {
   return gallery;
 }
 
-bool is_gallery(const std::string& folder) { return fs::exists(fs::path(folder) / gallery_file); }
+bool is_gallery(const std::string& folder) { return is_there(fs::path(folder) / gallery_file); }
 
 }  // namespace stepcast

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/format_version.hpp"
 #include "stepcast/base/section.hpp"
@@ -32,7 +33,7 @@ void require_folders(const SourceLabels& labels, const std::string& folder,
   std::vector<Diagnostic> wrong;
   const auto check = [&](const std::string& key, const std::vector<std::string>& names) {
     for (const std::string& name : names)
-      if (!fs::is_directory(fs::path(folder) / name))
+      if (!is_folder(fs::path(folder) / name))
         wrong.push_back({{path}, key, "names " + name + ", allowed: folders beside this file"});
   };
   check("foreign", labels.foreign);
@@ -76,7 +77,7 @@ SourceLabels read_label_file(const std::string& path, const SearchPath& search) 
 
 SourceLabels read_labels(const std::string& folder, const SearchPath& search) {
   const std::string path = (fs::path(folder) / "labels.yaml").string();
-  return fs::exists(path) ? read_label_file(path, search) : SourceLabels{};
+  return is_there(path) ? read_label_file(path, search) : SourceLabels{};
 }
 
 RowLabel label_of(const SourceLabels& labels, std::string_view file, std::string_view name) {

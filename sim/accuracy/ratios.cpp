@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <map>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/format_version.hpp"
 #include "stepcast/base/section.hpp"
@@ -61,7 +62,7 @@ void find_scenarios(const std::vector<Ratio>& ratios, const fs::path& folder, co
   for (std::size_t i = 0; i < ratios.size(); ++i)
     for (const auto& [key, file] : {std::pair{"of", ratios[i].of}, {"to", ratios[i].to}}) {
       const std::string path = "ratios." + std::to_string(i) + "." + key;
-      if (reading.failed.contains(path) || file.empty() || fs::exists(folder / file)) continue;
+      if (reading.failed.contains(path) || file.empty() || is_there(folder / file)) continue;
       reading.report(
           place_of(root, path), path,
           "names '" + shortened(file) + "', which does not exist, allowed: a scenario file");
@@ -92,7 +93,7 @@ void describe_ratio_file(Visitor& visitor) {
 std::vector<Ratio> measure_ratios(const std::string& folder, const std::vector<MeasuredRow>& rows,
                                   const SearchPath& search, int workers) {
   const std::string path = (fs::path(folder) / "ratios.yaml").string();
-  if (!fs::exists(path)) return {};
+  if (!is_there(path)) return {};
   std::vector<Ratio> ratios = read_ratios(path, search);
   const auto times = step_times(folder, ratios, rows, search, workers);
   for (Ratio& ratio : ratios) ratio.forecast = times.at(ratio.of) / times.at(ratio.to);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "scenario_files.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/accuracy/accuracy.hpp"
 #include "stepcast/sim/engine/workers.hpp"
@@ -23,14 +24,8 @@ bool is_list(const fs::path& file) {
 }  // namespace
 
 std::vector<fs::path> scenario_files(const std::string& folder) {
-  std::vector<fs::path> files;
-  std::error_code error;
-  for (fs::recursive_directory_iterator entry{folder, error}, end; !error && entry != end;
-       entry.increment(error)) {
-    const fs::path& path = entry->path();
-    if (path.extension() == ".yaml" && !is_list(path)) files.push_back(path);
-  }
-  std::ranges::sort(files);
+  std::vector<fs::path> files = files_below(folder, ".yaml");
+  std::erase_if(files, is_list);
   return files;
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "progress.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/phases.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/accuracy/gallery.hpp"
@@ -68,8 +69,7 @@ Outcome judged(Outcome outcome, std::string complaint) {
 /// The measurements that come with the presets.
 std::string measurements(const SearchPath& search) {
   for (const auto& directory : search.directories)
-    if (std::filesystem::is_directory(directory / "measurements"))
-      return (directory / "measurements").string();
+    if (is_folder(directory / "measurements")) return (directory / "measurements").string();
   bad_option("DIR", "is missing, give a folder of measurements");
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "commands.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 
@@ -28,12 +29,8 @@ constexpr std::array listed_kinds{
 std::map<std::string, fs::path> files_of(const ListedKind& kind, const SearchPath& search) {
   std::map<std::string, fs::path> files;
   for (const fs::path& directory : search.directories) {
-    std::error_code failure;
-    for (fs::directory_iterator file(directory / kind.folder, failure), end;
-         !failure && file != end; file.increment(failure)) {
-      if (file->path().extension() == ".yaml")
-        files.try_emplace((fs::path(kind.folder) / file->path().filename()).string(), file->path());
-    }
+    for (const fs::path& file : files_in(directory / kind.folder, ".yaml"))
+      files.try_emplace((fs::path(kind.folder) / file.filename()).string(), file);
   }
   return files;
 }

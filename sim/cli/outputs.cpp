@@ -10,6 +10,7 @@
 #include <map>
 #include <string_view>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast::cli {
@@ -97,6 +98,10 @@ void check_outputs(std::vector<std::pair<std::string, std::string>> given) {
     const auto* known = std::ranges::find(outputs, option, &OutputOption::name);
     if (known == outputs.end()) continue;
     const bool dash = path == "-";
+    if (!dash && is_confined()) {
+      wrong.push_back({{}, option, "names a file, and none is written here, allowed: no files"});
+      continue;
+    }
     if (dash && known->takes != Takes::file_or_stdout) {
       wrong.push_back({{}, option, "is -, allowed: the path of a file"});
       continue;

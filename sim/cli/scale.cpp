@@ -83,13 +83,11 @@ Outcome scale(const ScaleOptions& options) {
                                                : scenario_sweep(options, search);
   if (!options.seeds.empty())
     sweep.seeds = seeds_option(options.seeds, draws_somewhere(sweep, search));
-  std::vector<std::string> warnings;
   const PointTable table =
       run_points(sweep, choose_points(sweep, {}), {options.store, options.accept_builds}, search,
-                 in_processes(options.workers), warnings);
+                 in_processes(options.workers));
   Outcome outcome =
       shown_points(scaling_table(sweep, table), sweep.name, table, options.csv, options.json);
-  outcome.warnings = std::move(warnings);
   if (!options.report.empty()) write_points_page(options.report, sweep, table);
   if (options.svg == "-") outcome.text = scaling_svg(sweep, table);
   if (!options.svg.empty() && options.svg != "-")

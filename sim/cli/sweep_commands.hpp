@@ -94,11 +94,10 @@ struct StoreChoice {
   std::string file;  ///< empty: none
   bool accept_builds = false;
 };
-/// Simulates what the store does not hold, with progress on stderr. `warnings` gets the rows of the
-/// store that cannot be.
+/// Simulates what the store does not hold, with progress on stderr.
 PointTable run_points(const Sweep& sweep, const std::vector<std::size_t>& points,
                       const StoreChoice& choice, const SearchPath& search,
-                      const RunMissing& run_missing, std::vector<std::string>& warnings);
+                      const RunMissing& run_missing);
 
 /// The table of points; with `--csv` and `--json` the same numbers in files or, for `-`, instead.
 Outcome shown_points(const std::string& table, const std::string& name, const PointTable& points,

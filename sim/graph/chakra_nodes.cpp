@@ -11,6 +11,7 @@
 #include "chakra_wire.hpp"
 #include "graph_names.hpp"
 #include "stepcast/base/canonical.hpp"
+#include "stepcast/base/confined_files.hpp"
 
 // Records, fields and attributes of a trace.
 namespace stepcast::chakra {
@@ -220,15 +221,11 @@ class Interpreter {
 };
 
 std::string text_of(const std::filesystem::path& file) {
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(file, error);
-  if (error) throw InputError({{{file.string()}, {}, "cannot be read"}});
-  if (size > largest_file) throw InputError({{{file.string()}, {}, "is larger than 2 GiB"}});
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream.good() && !stream.eof()) throw InputError({{{file.string()}, {}, "cannot be read"}});
-  return std::move(text).str();
+  if (size_of(file) > largest_file)
+    throw InputError({{{file.string()}, {}, "is larger than 2 GiB"}});
+  auto text = bytes_of(file);
+  if (!text) throw InputError({{{file.string()}, {}, "cannot be read"}});
+  return std::move(*text);
 }
 
 }  // namespace

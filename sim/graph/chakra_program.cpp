@@ -5,6 +5,7 @@
 
 #include "chakra_nodes.hpp"
 #include "stepcast/base/canonical.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/document.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/graph/task_graph.hpp"
@@ -31,21 +32,20 @@ struct File {
 /// `PREFIX.RANK.et`, by rank.
 std::vector<File> files_of(const fs::path& folder) {
   std::vector<File> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.ends_with(".et") || !entry.is_regular_file()) continue;
+  for (const fs::path& entry : files_in(folder, ".et")) {
+    const std::string name = entry.filename().string();
+    if (!is_file(entry)) continue;
     const std::string stem = name.substr(0, name.size() - 3);
     const std::size_t dot = stem.rfind('.');
     const std::string digits = dot == std::string::npos ? "" : stem.substr(dot + 1);
     const bool number = !digits.empty() && digits.size() < 8 &&
                         std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
     if (!number)
-      throw InputError({{{entry.path().string()},
+      throw InputError({{{entry.string()},
                          {},
                          "has no rank in its name, allowed: "
                          "PREFIX.RANK.et"}});
-    files.push_back(
-        {entry.path(), stem.substr(0, dot), static_cast<std::uint32_t>(std::stoul(digits))});
+    files.push_back({entry, stem.substr(0, dot), static_cast<std::uint32_t>(std::stoul(digits))});
   }
   std::ranges::sort(files, {}, [](const File& f) { return std::tuple(f.rank, f.prefix); });
   if (files.empty()) throw InputError({{{folder.string()}, {}, "holds no trace PREFIX.RANK.et"}});
@@ -66,8 +66,8 @@ std::map<std::string, std::vector<Rank>> read_groups(const fs::path& folder,
                                                      const std::string& prefix, std::size_t ranks) {
   std::map<std::string, std::vector<Rank>> groups;
   fs::path file = folder / (prefix + ".groups.json");
-  if (!fs::is_regular_file(file)) file = folder / "groups.json";
-  if (!fs::is_regular_file(file)) return groups;
+  if (!is_file(file)) file = folder / "groups.json";
+  if (!is_file(file)) return groups;
   const Node json =
       parse_document(read_document_text(file.string(), SearchPath{}, "a JSON file"), file.string());
   const auto fail = [&](const Place& place, const std::string& name) {

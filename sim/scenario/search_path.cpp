@@ -3,6 +3,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/program.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
@@ -24,8 +25,7 @@ std::string beside_program() {
 SearchPath default_search_path(const std::vector<std::string>& presets) {
   SearchPath search;
   for (const std::string& directory : presets) {
-    std::error_code failure;
-    if (!std::filesystem::is_directory(directory, failure)) {
+    if (!is_folder(directory)) {
       throw InputError({Diagnostic{{directory}, {}, "is no folder, allowed: a folder of presets"}});
     }
     search.directories.emplace_back(directory);

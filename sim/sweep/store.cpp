@@ -4,18 +4,19 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <utility>
 
 #include "stepcast/base/build.hpp"
+#include "stepcast/base/byte_sum.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast {
 namespace {
 
 /// Counts up with every change of the table that an older program would misread.
-constexpr int store_format = 4;
+constexpr int store_format = 5;
 constexpr int application = 0x53435354;  ///< `PRAGMA application_id` of a store: "SCST"
 constexpr int patience_ms = 60'000;      ///< for another writer to finish one row
 
@@ -37,19 +38,40 @@ std::string table_text() {
     text += fmt::format("\"{}\" {} NOT NULL, ", column,
                         std::string_view(column) == "point" ? "INTEGER" : "TEXT");
   for (const std::string& column : number_names()) text += fmt::format("\"{}\" REAL, ", column);
-  return text + "PRIMARY KEY (key, version, fingerprint)) WITHOUT ROWID";
+  return text + "\"sum\" INTEGER NOT NULL, PRIMARY KEY (key, version, fingerprint)) WITHOUT ROWID";
+}
+
+/// All that a store is made of. `whole` says how many rows there are and what their checksums add
+/// up to, which SQLite keeps together with each row: a row that is lost shows.
+std::vector<std::string> schema() {
+  const auto trigger = [](const char* event, const std::string& changes) {
+    return fmt::format(
+        "CREATE TRIGGER points_{0} AFTER {0} ON points BEGIN UPDATE whole SET {1}; END", event,
+        changes);
+  };
+  const auto added = [](const std::string& sum) {
+    return fmt::format("total = (total + {}) & {}", sum, ByteSum::mask);
+  };
+  const std::string taken = fmt::format("{} - old.sum", ByteSum::mask + 1);
+  return {table_text(), "CREATE TABLE whole (points INTEGER NOT NULL, total INTEGER NOT NULL)",
+          trigger("insert", "points = points + 1, " + added("new.sum")),
+          trigger("delete", "points = points - 1, " + added(taken)),
+          trigger("update", added(fmt::format("(({} + new.sum) & {})", taken, ByteSum::mask)))};
 }
 
 /// Only the first by (sweep, point) stays of several.
 std::string put_text() {
   std::string places, updates;
-  const std::size_t count = std::size(text_columns) + number_names().size();
+  const std::size_t count = std::size(text_columns) + number_names().size() + 1;
   for (std::size_t i = 0; i < count; ++i) places += i > 0 ? ", ?" : "?";
-  for (const char* column : {"sweep", "point", "values", "varied", "status", "reason", "schedule"})
-    updates +=
-        fmt::format("{}\"{}\" = excluded.\"{}\"", updates.empty() ? "" : ", ", column, column);
+  std::vector<std::string> changed{"sweep",  "point",  "values",   "varied",
+                                   "status", "reason", "schedule", "sum"};
+  changed.insert(changed.end(), number_names().begin(), number_names().end());
+  for (const std::string& column : changed)
+    updates += fmt::format("{0}\"{1}\" = excluded.\"{1}\"", updates.empty() ? "" : ", ", column);
   return fmt::format(
-      "INSERT INTO points ({}) VALUES ({}) ON CONFLICT (key, version, fingerprint) DO UPDATE SET "
+      "INSERT INTO points ({}, sum) VALUES ({}) ON CONFLICT (key, version, fingerprint) DO UPDATE "
+      "SET "
       "{} "
       "WHERE (excluded.sweep, excluded.point) < (points.sweep, points.point)",
       columns(), places, updates);
@@ -110,9 +132,12 @@ struct Store::Connection {
   }
   std::int64_t number(const char* sql) const;
   void open_existing();
-  /// Leaves a row that cannot be out and notes it.
-  bool take(const PointResult& row);
-  std::vector<std::string> wrong;
+  /// Refuses a store of which a row was changed or is missing.
+  void verify() const;
+  [[noreturn]] void damaged(const std::vector<std::string>& what) const {
+    refuse("is damaged and left as it is: " + joined(what) +
+           "; allowed: another file, or a copy of this one");
+  }
   /// The points with a column for each key that varies in any of them.
   std::string points_by_key() const;
 };
@@ -149,6 +174,8 @@ class Statement {
     return begin ? std::string(reinterpret_cast<const char*>(begin), size) : std::string{};
   }
   std::int64_t whole(int column) { return sqlite3_column_int64(statement_, column); }
+  /// Of a value that was not asked for as another kind before.
+  int type(int column) { return sqlite3_column_type(statement_, column); }
   std::optional<double> number(int column) {
     if (sqlite3_column_type(statement_, column) == SQLITE_NULL) return {};
     return sqlite3_column_double(statement_, column);
@@ -161,7 +188,7 @@ class Statement {
   bool single_ = true;
 };
 
-/// A word that no version wrote is no status: see wrong_row().
+/// Failed points are not stored: for a word that no version wrote.
 PointStatus status_of(const std::string& text) {
   for (const PointStatus s : {PointStatus::ok, PointStatus::out_of_memory, PointStatus::invalid})
     if (text == name(s)) return s;
@@ -184,16 +211,48 @@ PointResult row_of(Statement& statement) {
   return r;
 }
 
-/// What of a row cannot be, as of one that another program wrote; empty for a good row. Failed
-/// points are not stored.
-std::string wrong_row(const PointResult& row) {
-  if (row.status == PointStatus::failed) return "its status is none";
-  for (std::size_t i = 0; i < row.numbers.size(); ++i)
-    if (row.numbers[i] && !std::isfinite(*row.numbers[i]))
-      return number_names()[i] + " is " + shortest(*row.numbers[i]);
-  const auto time = row.number("step_time_s");
-  const bool needed = row.status == PointStatus::ok;  // what does not fit may not be simulated
-  return (needed && !time) || (time && *time < 0) ? "it has no step_time_s" : "";
+/// The checksum of a row, column by column.
+std::int64_t sum_of(const PointResult& row) {
+  ByteSum sum;
+  for (const std::string* text : {&row.key, &row.version, &row.fingerprint, &row.sweep})
+    sum.add(*text);
+  sum.add(row.point);
+  for (const std::string& text :
+       {row.values, varied_json(row), std::string(stepcast::name(row.status)), row.reason,
+        row.schedule})
+    sum.add(text);
+  for (const auto& number : row.numbers) sum.add(number);
+  return sum.value();
+}
+
+/// The checksum that stands behind the columns of a row; nothing where they say something else.
+/// Values have the kinds that a writer gives them: `--where` tells a text from the same bytes as a
+/// blob.
+std::optional<std::int64_t> sum_of(Statement& statement) {
+  const auto texts = static_cast<int>(std::size(text_columns));
+  const auto all = texts + static_cast<int>(number_names().size());
+  ByteSum sum;
+  for (int i = 0; i < all; ++i) {
+    const int type = statement.type(i);
+    const bool is_point = i < texts && std::string_view(text_columns[i]) == "point";
+    if (i >= texts ? type != SQLITE_FLOAT && type != SQLITE_NULL
+                   : type != (is_point ? SQLITE_INTEGER : SQLITE_TEXT))
+      return {};
+    if (i >= texts)
+      sum.add(statement.number(i));
+    else if (is_point)
+      sum.add(statement.whole(i));
+    else
+      sum.add(statement.text(i));
+  }
+  if (statement.type(all) != SQLITE_INTEGER || statement.whole(all) != sum.value()) return {};
+  return sum.value();
+}
+
+std::string row_name(const PointResult& row) {
+  return fmt::format("the row of point {} of {} ({}) was changed", row.point,
+                     stepcast::shortened(visible(row.sweep)),
+                     stepcast::shortened(visible(row.values)));
 }
 
 /// `file:` and the path, as SQLite reads it, for a file that nobody changes: nothing is written
@@ -212,13 +271,14 @@ std::string fixed_uri(const std::string& path) {
 /// A folder that takes no files beside the store cannot hold SQLite's index of its journal: then
 /// the store is read as it stands, which needs an empty journal.
 void Store::Connection::open_existing() {
-  const int code = sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE, nullptr);
+  const int code = is_confined()
+                       ? SQLITE_READONLY
+                       : sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE, nullptr);
   const bool opened = code == SQLITE_OK && sqlite3_exec(db, "SELECT count(*) FROM sqlite_master",
                                                         nullptr, nullptr, nullptr) == SQLITE_OK;
-  const int failed = opened ? SQLITE_OK : sqlite3_errcode(db) & 0xff;
+  const int failed = opened ? SQLITE_OK : db == nullptr ? code : sqlite3_errcode(db) & 0xff;
   if (failed != SQLITE_CANTOPEN && failed != SQLITE_READONLY) return check(code);
-  std::error_code none;
-  if (const auto size = std::filesystem::file_size(path + "-wal", none); !none && size > 0)
+  if (size_of(path + "-wal") > 0)
     refuse("is read-only and its journal holds rows, allowed: one that was closed");
   sqlite3_close_v2(std::exchange(db, nullptr));
   check(sqlite3_open_v2(fixed_uri(path).c_str(), &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
@@ -236,8 +296,8 @@ std::int64_t Store::Connection::number(const char* sql) const {
 
 Store::Store(const std::string& path, Open how) : connection_{std::make_unique<Connection>(path)} {
   Connection& c = *connection_;
-  std::error_code failure;
-  if (how == Open::existing && !std::filesystem::exists(path, failure))
+  if (how == Open::create && is_confined()) c.refuse("is a file, and none is written here");
+  if (how == Open::existing && !is_there(path))
     c.refuse("does not exist, allowed: a store that stepcast sweep wrote");
   if (how == Open::existing) {
     c.open_existing();
@@ -257,7 +317,8 @@ Store::Store(const std::string& path, Open how) : connection_{std::make_unique<C
     c.write_ahead();
     c.run("BEGIN IMMEDIATE");  // two sweeps may begin one store at once
     if (c.number("PRAGMA application_id") == 0) {
-      c.run(table_text());
+      for (const std::string& text : schema()) c.run(text);
+      c.run("INSERT INTO whole VALUES (0, 0)");
       c.run(fmt::format("PRAGMA user_version = {}", store_format));
       c.run(fmt::format("PRAGMA application_id = {}", application));
     }
@@ -266,13 +327,16 @@ Store::Store(const std::string& path, Open how) : connection_{std::make_unique<C
   // Without a sync per row a power cut may lose the last rows, never the file.
   if (how == Open::create) c.run("PRAGMA synchronous = NORMAL");
   const std::int64_t format = c.number("PRAGMA user_version");
-  Statement table(c.db, "SELECT sql FROM sqlite_master WHERE name = 'points'");
-  const bool same = table.step() == SQLITE_ROW && table.text(0) == table_text();
+  std::vector<std::string> texts;
+  Statement made(c.db, "SELECT sql FROM sqlite_master ORDER BY rowid");
+  while (made.step() == SQLITE_ROW) texts.push_back(made.text(0));
+  const bool same = texts == schema();
   if (format != store_format || !same)
     c.refuse(
         fmt::format("is a store of another version (format {}), allowed: one that version {} "
                     "wrote, format {}",
                     format, version, store_format));
+  c.verify();
 }
 
 Store::~Store() = default;
@@ -297,7 +361,7 @@ std::optional<PointResult> Store::find(const std::string& key, Builds builds) co
                                 ? " AND " + own
                                 : " ORDER BY " + own + " DESC, version DESC, fingerprint LIMIT 1";
   Statement statement(connection_->db,
-                      "SELECT " + columns() + " FROM points WHERE key = ?" + which);
+                      "SELECT " + columns() + ", sum FROM points WHERE key = ?" + which);
   connection_->check(statement.code());
   statement.bind(1, key);
   statement.bind(2, std::string(version));
@@ -305,27 +369,40 @@ std::optional<PointResult> Store::find(const std::string& key, Builds builds) co
   const int code = statement.step();
   if (code == SQLITE_DONE) return {};
   if (code != SQLITE_ROW) connection_->check(code);
+  const bool whole = sum_of(statement).has_value();
   PointResult row = row_of(statement);
-  if (connection_->take(row)) return row;
-  Statement removal(connection_->db,
-                    "DELETE FROM points WHERE key = ? AND version = ? AND fingerprint = ?");
-  connection_->check(removal.code());
-  removal.bind(1, row.key);
-  removal.bind(2, row.version);
-  removal.bind(3, row.fingerprint);
-  if (const int removed = removal.step(); removed != SQLITE_DONE) connection_->check(removed);
-  return {};
+  if (!whole) connection_->damaged({row_name(row)});
+  return row;
 }
 
-bool Store::Connection::take(const PointResult& row) {
-  const std::string why = wrong_row(row);
-  if (why.empty()) return true;
-  wrong.push_back(path + ": the row of point " + std::to_string(row.point) + " of " + row.sweep +
-                  " (" + row.values + ") cannot be: " + why);
-  return false;
+/// One transaction, since others may write meanwhile.
+void Store::Connection::verify() const {
+  constexpr std::size_t most_named = 5;
+  run("BEGIN");
+  std::vector<std::string> wrong;
+  std::int64_t count = 0;
+  std::uint64_t sum = 0;
+  {
+    Statement rows(db, "SELECT " + columns() + ", sum FROM points");
+    check(rows.code());
+    int code = rows.step();
+    for (; code == SQLITE_ROW; code = rows.step(), ++count) {
+      const auto own = sum_of(rows);
+      sum = (sum + static_cast<std::uint64_t>(own.value_or(0))) & ByteSum::mask;
+      if (!own && wrong.size() < most_named) wrong.push_back(row_name(row_of(rows)));
+    }
+    if (code != SQLITE_DONE) check(code);
+  }
+  if (wrong.empty()) {
+    const std::int64_t said = number("SELECT sum(points) FROM whole");
+    if (said != count)
+      wrong.push_back(fmt::format("it holds {} rows of {}", count, said));
+    else if (static_cast<std::uint64_t>(number("SELECT sum(total) FROM whole")) != sum)
+      wrong.push_back("its rows are not those that were written");
+  }
+  run("COMMIT");
+  if (!wrong.empty()) damaged(wrong);
 }
-
-const std::vector<std::string>& Store::wrong_rows() const { return connection_->wrong; }
 
 void Store::put(const PointResult& result) {
   static const std::string sql = put_text();
@@ -341,6 +418,7 @@ void Store::put(const PointResult& result) {
   statement.bind(++place, result.reason);
   statement.bind(++place, result.schedule);
   for (const auto& number : result.numbers) statement.bind(++place, number);
+  statement.bind(++place, sum_of(result));
   const int code = statement.step();
   if (code != SQLITE_DONE) connection_->check(code);
 }
@@ -358,7 +436,7 @@ void Store::put(const std::vector<PointResult>& results) {
 
 std::vector<PointResult> Store::rows(const std::string& where) const {
   const std::string filter = where.empty() ? "1" : where;
-  Statement statement(connection_->db, "SELECT " + columns() + " FROM " +
+  Statement statement(connection_->db, "SELECT " + columns() + ", sum FROM " +
                                            connection_->points_by_key() + " WHERE (" + filter +
                                            "\n) ORDER BY sweep, point, key, version, fingerprint");
   if (statement.code() == SQLITE_ERROR || !statement.single() || !statement.reads_only()) {
@@ -372,8 +450,11 @@ std::vector<PointResult> Store::rows(const std::string& where) const {
   connection_->check(statement.code());
   std::vector<PointResult> rows;
   int code = statement.step();
-  for (; code == SQLITE_ROW; code = statement.step())
-    if (PointResult row = row_of(statement); connection_->take(row)) rows.push_back(std::move(row));
+  for (; code == SQLITE_ROW; code = statement.step()) {
+    const bool whole = sum_of(statement).has_value();
+    rows.push_back(row_of(statement));
+    if (!whole) connection_->damaged({row_name(rows.back())});
+  }
   if (code != SQLITE_DONE) connection_->check(code);
   return rows;
 }

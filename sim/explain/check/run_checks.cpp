@@ -5,6 +5,7 @@
 #include <set>
 
 #include "check_words.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/node_at.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/explain/check.hpp"
@@ -116,14 +117,6 @@ FileKind kind_of(const std::string& file, const SearchPath& search) {
   }
 }
 
-std::vector<std::string> files_below(const fs::path& folder) {
-  std::set<std::string> files;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file() && entry.path().extension() == ".yaml")
-      files.insert(entry.path().string());
-  return {files.begin(), files.end()};
-}
-
 }  // namespace
 
 std::vector<double> breakdown_of(const Forecast& forecast) {
@@ -140,12 +133,11 @@ std::vector<std::string> find_checks(const std::vector<std::string>& paths,
   std::vector<std::string> files;
   std::vector<Diagnostic> wrong;
   for (const std::string& path : paths) {
-    std::error_code failure;
     const std::size_t before = files.size();
-    if (fs::is_directory(path, failure)) {
-      for (const std::string& file : files_below(path))
-        if (kind_of(file, search) == FileKind::check) files.push_back(file);
-    } else if (!fs::exists(path, failure)) {
+    if (is_folder(path)) {
+      for (const fs::path& file : files_below(path, ".yaml"))
+        if (kind_of(file.string(), search) == FileKind::check) files.push_back(file.string());
+    } else if (!is_there(path)) {
       wrong.push_back({{path}, {}, "does not exist, allowed: a scenario file or a folder"});
       continue;
     } else {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/format_version.hpp"
 #include "stepcast/base/section.hpp"
@@ -41,13 +42,11 @@ void check_tables(const fs::path& path, const MeasurementFolder& folder,
                   std::vector<Diagnostic>& wrong) {
   const std::string sources = (path / sources_file).string();
   for (const MeasurementTable& table : folder.tables)
-    if (!fs::is_regular_file(path / table.file))
+    if (!is_file(path / table.file))
       wrong.push_back(
           {{sources}, "tables", "name '" + table.file + "', allowed: the CSV files of the folder"});
   std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(path))
-    if (entry.path().extension() == ".csv") files.push_back(entry.path().filename().string());
-  std::ranges::sort(files);
+  for (const fs::path& file : files_in(path, ".csv")) files.push_back(file.filename().string());
   for (const std::string& file : files)
     if (std::ranges::find(folder.tables, file, &MeasurementTable::file) == folder.tables.end())
       wrong.push_back(
@@ -98,12 +97,11 @@ MeasurementFolder read_measurements(const std::string& path, const SearchPath& s
 
 std::vector<MeasurementFolder> measurement_folders(const std::string& folder,
                                                    const SearchPath& search) {
-  if (!fs::is_directory(folder))
+  if (!is_folder(folder))
     throw InputError({{{folder}, {}, "is no folder, allowed: one with a folder per device"}});
   std::vector<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (fs::exists(entry.path() / sources_file)) paths.push_back(entry.path());
-  std::ranges::sort(paths);
+  for (const fs::path& entry : entries_of(folder))
+    if (is_there(entry / sources_file)) paths.push_back(entry);
   if (paths.empty())
     throw InputError(
         {{{folder},

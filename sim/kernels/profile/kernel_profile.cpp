@@ -5,6 +5,7 @@
 #include <map>
 
 #include "profile_rows.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/text.hpp"
 #include "table.hpp"
 
@@ -28,18 +29,15 @@ bool chrome_name(const std::string& name) {
 
 /// The one file of a folder that holds kernels.
 std::string file_of(const std::string& given) {
-  std::error_code error;
-  if (!fs::is_directory(given, error)) return given;
+  if (!is_folder(given)) return given;
   const std::string path = profile_folder(given);
   std::vector<std::string> found;
-  for (fs::directory_iterator entry{path, error}, end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
+  for (const fs::path& entry : entries_of(path)) {
+    const std::string name = entry.filename().string();
     const bool other = name == "communication.json" || name == "communication_matrix.json";
     if (name == details || (chrome_name(name) && !other && name != "trace_view.json"))
-      found.push_back(entry->path().string());
+      found.push_back(entry.string());
   }
-  std::ranges::sort(found);
   // The Ascend profiler writes settings of its own beside the table.
   const auto table =
       std::ranges::find_if(found, [](const std::string& file) { return file.ends_with(details); });
@@ -166,10 +164,8 @@ std::string wrong_times(double start, double duration) {
 }
 
 bool looks_like_profile(const std::string& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error) || path.ends_with(".csv") || path.ends_with(".json.gz"))
-    return true;
-  if (!path.ends_with(".json") || !fs::is_regular_file(path, error)) return false;
+  if (is_folder(path) || path.ends_with(".csv") || path.ends_with(".json.gz")) return true;
+  if (!path.ends_with(".json") || !is_file(path)) return false;
   const std::string text = read_profile_text(path);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) return false;

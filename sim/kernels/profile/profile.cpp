@@ -6,6 +6,7 @@
 
 #include "kernels.hpp"
 #include "profile_rows.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/document.hpp"
 #include "stepcast/base/text.hpp"
 #include "table.hpp"
@@ -101,8 +102,7 @@ void read_collective_table(const fs::path& path, Profile& profile) {
 
 std::string profile_folder(const std::string& folder) {
   const fs::path inside = fs::path(folder) / "ASCEND_PROFILER_OUTPUT";
-  std::error_code error;
-  return fs::is_directory(inside, error) ? inside.string() : folder;
+  return is_folder(inside) ? inside.string() : folder;
 }
 
 void read_profile(const std::string& given, Profile& profile) {
@@ -116,16 +116,11 @@ void read_profile(const std::string& given, Profile& profile) {
   bool any = false;
   for (const auto& [name, reader] : readers) {
     const fs::path path = fs::path(folder) / name;
-    if (!fs::exists(path)) continue;
+    if (!is_there(path)) continue;
     reader(path.string(), profile);
     any = true;
   }
-  std::vector<fs::path> tables;
-  std::error_code error;
-  for (fs::directory_iterator entry{folder, error}, end; !error && entry != end;
-       entry.increment(error))
-    if (entry->path().extension() == ".txt") tables.push_back(entry->path());
-  std::ranges::sort(tables);
+  const std::vector<fs::path> tables = files_in(folder, ".txt");
   for (const fs::path& table : tables) read_collective_table(table, profile);
   if (!any && tables.empty())
     throw InputError({{{folder},

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "profile_rows.hpp"
+#include "stepcast/base/confined_files.hpp"
 
 namespace stepcast {
 namespace {
@@ -23,9 +24,7 @@ struct Close {
 }  // namespace
 
 std::string read_profile_text(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error))
-    refuse(path, "is no file that can be read, allowed: a profile");
+  if (!is_file(path)) refuse(path, "is no file that can be read, allowed: a profile");
   errno = 0;
   // gzread passes on what is not packed.
   const std::unique_ptr<gzFile_s, Close> file{gzopen(path.c_str(), "rb")};

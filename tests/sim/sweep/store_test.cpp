@@ -7,11 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <random>
 
 #include "stepcast/base/build.hpp"
 #include "temporary_files.hpp"
@@ -303,26 +305,88 @@ TEST(Store, InAFolderThatTakesNoFilesIsRead) {
   EXPECT_EQ(code, 0);
 }
 
-TEST(Store, RowsThatCannotBeAreNamedAndMissing) {
+TEST(StoreErrors, RowsThatWereChangedOrLostAreNamed) {
+  const TemporaryFiles files;
+  const auto error_after = [&](const std::string& change) {
+    const std::string path = files.path("s");
+    std::filesystem::remove(path);
+    {
+      Store store(path, Store::Open::create);
+      for (const std::int64_t point : {1, 2, 3, 4}) store.put(row(point));
+    }
+    sql(path, change);
+    const std::string error = error_of([&] { Store(path, Store::Open::existing); });
+    EXPECT_EQ(error_of([&] { Store(path, Store::Open::create); }), error);
+    const std::string begin = path + ": is damaged and left as it is: ";
+    const std::string end = "; allowed: another file, or a copy of this one";
+    EXPECT_EQ(error.substr(0, begin.size()), begin) << change;
+    if (!error.ends_with(end) || !error.starts_with(begin)) return error;
+    return error.substr(begin.size(), error.size() - begin.size() - end.size());
+  };
+  EXPECT_EQ(error_after("UPDATE points SET status = 'invalid' WHERE point = 1"),
+            "the row of point 1 of s (a=1) was changed");
+  EXPECT_EQ(error_after("UPDATE points SET step_time_s = 2.5, mfu = 0 WHERE point IN (2, 3)"),
+            "the row of point 2 of s (a=1) was changed, the row of point 3 of s (a=1) was "
+            "changed");
+  EXPECT_EQ(error_after("UPDATE points SET schedule = CAST(schedule AS BLOB) WHERE point = 4"),
+            "the row of point 4 of s (a=1) was changed");
+  EXPECT_EQ(error_after("UPDATE whole SET points = 5"), "it holds 4 rows of 5");
+  EXPECT_EQ(error_after("UPDATE whole SET total = total + 1"),
+            "its rows are not those that were written");
+}
+
+// What other programs take out by SQL is counted as well.
+TEST(Store, WhatIsTakenOutLeavesAWholeStore) {
   const TemporaryFiles files;
   const std::string path = files.path("s");
   {
     Store store(path, Store::Open::create);
-    for (const std::int64_t point : {1, 2, 3, 4}) store.put(row(point));
+    for (const std::int64_t point : {1, 2, 3}) store.put(row(point));
   }
-  sql(path, "UPDATE points SET status = 'splendid' WHERE point = 1");
-  sql(path, "UPDATE points SET step_time_s = 9e999 WHERE point = 2");
-  sql(path, "UPDATE points SET step_time_s = NULL WHERE point = 3");
-  const Store reading(path, Store::Open::existing);
-  EXPECT_EQ(reading.rows(""), std::vector{row(4)});
-  ASSERT_EQ(reading.wrong_rows().size(), 3U);
-  EXPECT_NE(reading.wrong_rows()[1].find("point 2 of s (a=1) cannot be: step_time_s is inf"),
-            std::string::npos)
-      << reading.wrong_rows()[1];
-  Store store(path, Store::Open::create);
-  EXPECT_EQ(store.find("key1"), std::nullopt);
-  store.put(row(1));
-  EXPECT_EQ(store.find("key1"), row(1)) << "the wrong row made way";
+  sql(path, "DELETE FROM points WHERE point = 2");
+  EXPECT_EQ(Store(path, Store::Open::existing).rows(""), (std::vector{row(1), row(3)}));
+}
+
+TEST(Store, NumbersThatSqliteKeepsOtherwiseAreWhole) {
+  const TemporaryFiles files;
+  PointResult odd = row(1);
+  for (std::size_t i = 0; i < 5; ++i)
+    odd.numbers[i] = std::array{-0.0, 3.0, 1e300, -7.0, 5e-324}[i];
+  {
+    Store store(files.path("s"), Store::Open::create);
+    store.put(odd);
+    store.put(odd);
+  }
+  EXPECT_EQ(Store(files.path("s"), Store::Open::existing).rows(""), std::vector{odd});
+}
+
+TEST(StoreErrors, OneChangedByteIsSeenOrChangesNothing) {
+  const TemporaryFiles files;
+  const std::string path = files.path("s"), copy = files.path("copy");
+  std::vector<PointResult> rows;
+  {
+    Store store(path, Store::Open::create);
+    for (std::int64_t point = 0; point < 12; ++point) rows.push_back(row(point));
+    store.put(rows);
+  }
+  std::ifstream file{path, std::ios::binary};
+  const std::string whole{std::istreambuf_iterator<char>{file}, {}};
+  std::mt19937 random(46);
+  int refused = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::string changed = whole;
+    const std::size_t at = random() % changed.size();
+    changed[at] = static_cast<char>(changed[at] ^ static_cast<char>(1 + random() % 255));
+    std::ofstream(copy, std::ios::binary) << changed;
+    try {
+      EXPECT_EQ(Store(copy, Store::Open::existing).rows(""), rows) << "byte " << at;
+    } catch (const InputError& error) {
+      ++refused;
+      EXPECT_EQ(std::string(error.what()).find(copy), 0U) << error.what();
+    }
+    for (const char* beside : {"-wal", "-shm", "-journal"}) std::filesystem::remove(copy + beside);
+  }
+  EXPECT_GT(refused, 100);
 }
 
 TEST(StoreErrors, ADiskThatFillsUpKeepsWhatIsThere) {

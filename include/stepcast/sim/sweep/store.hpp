@@ -13,7 +13,7 @@ namespace stepcast {
 /// once; what `put` returned from survives the death of the process. It is not to be used in a
 /// forked child. Format: docs/sweeps.md. Every function throws InputError that names the file when
 /// it cannot be read or written (missing, read-only, disk full, no store, damaged, of another
-/// format).
+/// format). Each row has a checksum, and so have all together: opening reads and checks them.
 class Store {
  public:
   /// `existing` may be read-only, itself or its folder.
@@ -24,10 +24,6 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   enum class Builds { own, any };
-  /// The rows that find() and rows() met and left out because they cannot be (a status
-  /// that none is, a number that is not finite): a text each, with its point and why. find()
-  /// removes them, so that the point is simulated again.
-  const std::vector<std::string>& wrong_rows() const;
   /// The row of a key by this build of the simulator; with `any` that of another one where
   /// there is none, the newest version first, then the first fingerprint.
   std::optional<PointResult> find(const std::string& key, Builds builds = Builds::own) const;
