@@ -21,6 +21,7 @@ std::string table_text(const Table& table) {
   return text + "]";
 }
 
+/// Equal values have the same text, however they were written: texts are compared and hashed.
 struct Text {
   template <int T, int B, int F>
   std::string operator()(const Quantity<T, B, F>* target) const {
@@ -89,6 +90,7 @@ class CanonicalWriter : public Visitor {
     bodies[current].body(*this);
   }
   void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
+    // No line of its own: the keys of a body tell which one it is.
     bodies[current].body(*this);
   }
   void list(std::string_view key, std::string_view doc, std::size_t size,

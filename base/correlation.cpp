@@ -8,6 +8,7 @@
 namespace stepcast {
 namespace {
 
+/// Equal values share the mean of their places.
 std::vector<double> ranks(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -33,6 +34,7 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
     xx += (x[i] - mean) * (x[i] - mean);
     yy += (y[i] - mean) * (y[i] - mean);
   }
+  // A list of equal values has no order that another could contradict.
   return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 1;
 }
 

@@ -35,6 +35,7 @@ void* module_entry(const std::string& name, const std::string& entry,
     throw EngineError(file.string() + ": does not exist, but is part of this installation");
   void* const module = dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (module == nullptr) throw EngineError(std::string("cannot be loaded: ") + dlerror());
+  // Program and module exchange objects, whose layout only one build makes sure of.
   void* const found = dlsym(module, entry.c_str());
   if (found == nullptr || fingerprint_of(found) != fingerprint)
     throw EngineError(file.string() + ": was built with another program than this one");

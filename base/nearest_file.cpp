@@ -11,6 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A folder that cannot be read has none.
 void add_stems(const fs::path& folder, std::vector<std::string>& stems) {
   for (const fs::path& file : files_in(folder, ".yaml")) stems.push_back(file.stem().string());
 }

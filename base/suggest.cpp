@@ -43,6 +43,7 @@ std::vector<std::string> suggestions(std::string_view word,
   const auto holds = [&](const std::string& c) {
     return c.size() > word.size() && std::ranges::count(parts_of(c), word) > 0;
   };
+  // Beginnings come first, then parts of names, then slips of the finger.
   for (const std::string& c : candidates)
     if (begins(c)) add(found, c);
   for (const std::string& c : candidates)
@@ -50,6 +51,7 @@ std::vector<std::string> suggestions(std::string_view word,
   if (found.empty())
     if (const auto near = nearest(word, candidates)) add(found, *near);
   const auto parts = parts_of(word);
+  // Names of several parts may differ in one of them.
   constexpr std::size_t few = 3;
   if (parts.size() >= few)
     for (const std::string& c : candidates)

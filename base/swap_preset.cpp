@@ -34,6 +34,7 @@ void swap_preset(Node& base, Node over, const std::string& path, std::vector<Dia
   const std::vector<std::string> stay = keys_of_the_job(path);
   std::vector<Node::Entry> left;
   for (Node::Entry& entry : base.entries) {
+    // Without a preset all keys were written; else those that a layer above it wrote.
     const auto written = [&] {
       if (!base.extended) return true;
       const auto found = base.extended->beside.find(entry.key);

@@ -63,6 +63,7 @@ std::string quoted(const Node& node) {
   constexpr std::size_t longest = 60;
   std::string text;
   for (const char c : node.text) {
+    // No character of UTF-8 is cut in two.
     if (text.size() >= longest && (static_cast<unsigned char>(c) & 0xC0U) != 0x80U) break;
     text += c == '\n' || c == '\r' || c == '\t' ? ' ' : c;
   }
