@@ -17,6 +17,7 @@ std::string written(const FittedNumber& number, double value) {
 
 std::string known(const Identified& identified) {
   if (!std::isfinite(identified.spread)) return "not seen";
+  // Of a logarithm: 1 is a factor of e.
   if (identified.spread > 1) return "hardly seen";
   return fmt::format("+-{:.0f} %", 100 * identified.spread);
 }
