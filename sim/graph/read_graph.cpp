@@ -90,6 +90,7 @@ class Part {
   std::string path_;
 };
 
+/// Names that files have for an enumeration, in its order.
 template <class Kind>
 std::vector<std::string> names_of(std::size_t count) {
   std::vector<std::string> names;
@@ -201,6 +202,7 @@ void read_stage(const Part& part, TaskGraph& graph) {
   program.slices = static_cast<std::uint32_t>(graph.shape.slices);
   program.slots = static_cast<std::uint32_t>(part.at("slots").count(0, most));
   for (const Part& segment : part.at("segments").list()) read_segment(segment, program);
+  // All segments have names, or none has.
   if (std::ranges::all_of(program.segment_names, &std::vector<std::uint32_t>::empty))
     program.segment_names.clear();
   for (const Part& call : part.at("calls").list()) program.calls.push_back(read_call(call));
@@ -235,6 +237,7 @@ void read_plan(const Part& part, ParallelPlan& plan) {
   plan.dp = size("dp");
   plan.ep = size("ep");
   plan.etp = size("etp");
+  // In steps, since the product of all sizes could overflow.
   if (plan.tp * plan.cp > 1 << 20 || plan.tp * plan.cp * plan.dp > 1 << 20 ||
       plan.world() > 1 << 20)
     part.fail("has more than 1048576 ranks");
@@ -301,6 +304,7 @@ TaskGraph read_graph(const std::filesystem::path& file) {
   const std::string text = read_document_text(file.string(), SearchPath{}, "a JSON file");
   const Node tree = parse_document(text, file.string());
   const Part root(tree);
+  // Another version is refused before anything else is read.
   (void)root.at("stepcast_graph").count(1, 1);
   TaskGraph graph;
   graph.sha256 = sha256(text);
