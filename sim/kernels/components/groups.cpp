@@ -74,6 +74,7 @@ std::vector<ComponentGroup> component_groups(const ComponentLedger& ledger) {
     const auto kind = static_cast<std::size_t>(row.kind - kinds.data());
     auto& seen = of_class[{row.device, of}];
     if (std::ranges::find(seen, kind) == seen.end()) seen.push_back(kind);
+    // Once with its kind, once with its whole class.
     for (const std::size_t k : {kind, kinds.size()}) {
       ComponentErrors& group = errors[{row.device, of, k, row.size, row.use}];
       group.all.push_back(row.error());
@@ -83,6 +84,7 @@ std::vector<ComponentGroup> component_groups(const ComponentLedger& ledger) {
   std::vector<ComponentGroup> groups;
   for (auto& [key, group] : errors) {
     const bool whole = key.kind == kinds.size();
+    // A class of one kind would say the same again.
     if (whole && of_class[{key.device, key.of}].size() == 1) continue;
     const std::string label = whole ? std::string("all ") + name(static_cast<OperatorClass>(key.of))
                                     : std::string(kinds[key.kind].name);
@@ -95,6 +97,7 @@ std::vector<ComponentGroup> component_groups(const ComponentLedger& ledger) {
 double ComponentLedger::overall() const {
   double sum = 0, count = 0;
   for (const ComponentGroup& group : component_groups(*this)) {
+    // Groups count alike, whatever their number of rows; a whole class would count its kinds again.
     if (group.kind.starts_with("all ") || group.judged.rows == 0) continue;
     sum += group.judged.mean;
     ++count;

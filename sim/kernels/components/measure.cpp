@@ -55,6 +55,7 @@ void measure_table(const std::string& path, const MeasurementFolder& folder,
 double clocked_time(const OperatorForecaster& cluster, const OperatorRequest& request,
                     MeasurementClock timed) {
   const OperatorForecast forecast = cluster.forecast(request);
+  // A host's clock sees the launch, too.
   const bool launch = timed == MeasurementClock::host;
   return (launch ? forecast.time + forecast.launch : forecast.time).value();
 }

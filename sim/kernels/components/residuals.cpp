@@ -18,8 +18,10 @@ using KindOnDevice = std::pair<std::string, std::string_view>;
 
 /// Of 20 rows, 80 % are known to within 18 points (two binomial deviations).
 constexpr std::size_t enough_rows = 20;
+/// One in ten lies below a range, one in ten above.
 constexpr double part_below = 0.1;
 
+/// Of a logarithm: twice as long and half as long are equally far off.
 double log_quotient(Measured row) { return std::log(row->measured / row->forecast); }
 
 QuotientRange range_of_logs(const std::vector<double>& logs) {
@@ -77,6 +79,7 @@ QuotientRange kind_range(const ComponentLedger& ledger, const MeasuredComponent&
   const auto class_here = [&](const MeasuredComponent& row) {
     return same_class(row) && row.device_name == of.device_name;
   };
+  // No range leaves out the forecast itself.
   QuotientRange range{1, 1};
   for (const MeasuredRows& rows :
        {chosen(ledger, same_kind), chosen(ledger, class_here), chosen(ledger, same_class)}) {

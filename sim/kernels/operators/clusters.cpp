@@ -25,6 +25,7 @@ constexpr std::array<DevicePreset, 13> device_presets{{{"a100", "dgx-a100"},
                                                        {"ascend-910b1", "atlas-900-a2-pod"},
                                                        {"ascend-a3", "atlas-900-a3"}}};
 
+/// Nothing that could lead out of the folder of presets.
 bool is_file_name(std::string_view text) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
@@ -60,6 +61,7 @@ OperatorClusters::OperatorClusters(const std::string& path, std::vector<std::str
 
 const OperatorForecaster* OperatorClusters::find(const std::string& device) {
   if (all_) return &*all_;
+  // Each cluster is read once.
   const auto [at, added] = by_device_.try_emplace(device);
   if (added) {
     const auto file = preset_file(device, search_);

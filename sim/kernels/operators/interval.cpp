@@ -67,6 +67,8 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+/// With a type and a kernel that were measured, and
+/// every size between the smallest and the largest.
 bool was_measured(const KindResiduals& known, const OperatorRequest& request) {
   if (!has(known.types, residual_type(request))) return false;
   if (request.kind->of == OperatorClass::attention &&
@@ -95,6 +97,7 @@ const char* name(MeasuredShape shape) {
 
 double size_of(const OperatorRequest& request, OperatorColumn column) {
   const OperatorKind& kind = *request.kind;
+  // A batch is a size where it counts sequences.
   const bool batch = column == OperatorColumn::batch && has_sequences(kind.of);
   if (!batch && std::ranges::find(kind.sizes, column) == kind.sizes.end()) return 0;
   const auto size = size_in(column);
@@ -103,6 +106,7 @@ double size_of(const OperatorRequest& request, OperatorColumn column) {
 
 std::string residual_type(const OperatorRequest& request) {
   const ElementType type = request.shape.type;
+  // Kernels take as long with either 16-bit type.
   return name(type == ElementType::fp16 ? ElementType::bf16 : type);
 }
 
@@ -115,12 +119,14 @@ std::optional<OperatorInterval> operator_interval(const OperatorResiduals& resid
                                                   const std::string& device,
                                                   const OperatorRequest& request, Seconds time) {
   if (!residuals.common) return {};
+  // What was never measured may be as wrong as anything that was.
   QuotientRange range = residuals.common->widest;
   MeasuredShape shape = MeasuredShape::not_measured;
   if (const KindResiduals* known = find(residuals, device, request.kind->name)) {
     const QuotientRange& all = residuals.common->together;
     const bool inside = was_measured(*known, request);
     shape = inside ? MeasuredShape::inside : MeasuredShape::outside;
+    // Beyond the sizes that were measured a kind may be as wrong as all rows together.
     range = inside ? known->range
                    : QuotientRange{std::min(all.low, known->range.low),
                                    std::max(all.high, known->range.high)};

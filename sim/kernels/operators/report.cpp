@@ -81,6 +81,7 @@ std::string operator_text(const OperatorRequest& request, const OperatorForecast
   if (request.kind->of == OperatorClass::attention && request.shape.causal) text += " causal";
   text += fmt::format(" in {} on {}\n\n", name(request.shape.type), cluster.cluster().name);
   const auto add = [&](std::string row) {
+    // No blanks at the ends of lines.
     row.erase(row.find_last_not_of(' ') + 1);
     text += row + "\n";
   };

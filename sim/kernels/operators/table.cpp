@@ -139,6 +139,7 @@ std::string operator_csv(const OperatorTable& table, const OperatorResiduals& re
   std::vector<std::string> header = table.header;
   std::vector<std::size_t> places;
   for (const std::string_view name : std::span(forecast_columns).first(added)) {
+    // A table that holds a forecast gets new numbers in its columns.
     places.push_back(table.column(name).value_or(header.size()));
     if (places.back() == header.size())
       header.emplace_back(name);

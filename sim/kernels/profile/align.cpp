@@ -48,6 +48,7 @@ std::vector<std::size_t> best(const std::vector<double>& small, const std::vecto
     std::swap(cost, next);
   }
   std::vector<std::size_t> partner(small.size());
+  // Backwards, from where all that has to be left out is.
   std::size_t j = extra;
   for (std::size_t i = small.size(); i-- > 0;) {
     while (left_out[i * width + j]) --j;
@@ -70,9 +71,11 @@ Alignment align(const std::vector<double>& first, const std::vector<double>& sec
   const bool swapped = first.size() > second.size();
   const std::vector<double> small = logarithms(swapped ? second : first);
   const std::vector<double> large = logarithms(swapped ? first : second);
+  // A first ratio, from pairs that are spread evenly.
   std::vector<std::size_t> partner = spread(small.size(), large.size());
   double shift = small.empty() ? 0 : shift_of(small, large, partner);
   const auto size = static_cast<double>(small.size());
+  // Cells of the table that best() fills.
   const bool chosen = size * static_cast<double>(large.size() - small.size() + 1) <= most_steps;
   for (int round = 0; round < rounds && chosen && small.size() < large.size() && size > 0;
        ++round) {

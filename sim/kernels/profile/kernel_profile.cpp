@@ -54,6 +54,7 @@ std::vector<ProfileRow> read_table_rows(const std::string& path) {
   if (text.find_first_not_of(" \t\r\n") == std::string::npos)
     refuse(path, 1, "is empty, allowed: a table with a header");
   const CsvTable table{path, text};
+  // A profiler ends its last line.
   if (!text.ends_with('\n'))
     refuse(path, static_cast<int>(1 + std::ranges::count(text, '\n')),
            "ends within a line: the file is truncated");
@@ -72,6 +73,7 @@ std::vector<ProfileRow> read_table_rows(const std::string& path) {
     const auto from = table.number(r, start), lasts = table.number(r, duration);
     if (!from || !lasts) continue;
     if (const std::string wrong = wrong_times(*from, *lasts); !wrong.empty()) table.fail(r, wrong);
+    // Since the first start: of times since an epoch a double does not have all digits.
     const Microseconds begin = microseconds(table.text(r, start), *from);
     if (!first) first = begin;
     // Communications have their kind in the name alone.
@@ -136,6 +138,7 @@ Microseconds microseconds(std::string_view text, double value) {
   const auto plain = [](std::string_view s) {
     return s.find_first_not_of("0123456789") == std::string_view::npos;
   };
+  // In two parts, as microseconds since an epoch take more digits than a double has.
   Microseconds time{0, value};
   if (std::abs(value) <= latest_start) {
     time.whole = static_cast<std::int64_t>(value);
@@ -169,6 +172,7 @@ bool looks_like_profile(const std::string& path) {
   const std::string text = read_profile_text(path);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) return false;
+  // A list of events, or an object that holds one.
   return text[first] == '[' || text.find("\"traceEvents\"") != std::string::npos;
 }
 

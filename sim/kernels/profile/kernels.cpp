@@ -31,6 +31,7 @@ double product(const Shape& shape) {
   return shape.empty() ? 0 : count;
 }
 
+/// Two for FP16 and BF16, and for names that are not known.
 double element_bytes(const std::string& type) {
   if (type.ends_with("FLOAT") || type.ends_with("INT32") || type.ends_with("UINT32")) return 4;
   if (type.ends_with("INT64") || type.ends_with("DOUBLE")) return 8;
@@ -73,6 +74,9 @@ std::optional<Operator> attention(const KernelRow& row, const std::vector<Shape>
                                   bool backward) {
   if (in.size() < 2 || in[0].size() != 4 || in[1].size() != 4) return {};
   const double b = in[0][0], heads = in[0][1], queries = in[0][2], d = in[0][3], keys = in[1][2];
+  // Four FLOPs per score and head dimension, of which
+  // the causal mask leaves half; backward has five
+  // products for two.
   const double forward = b * queries * keys * heads * 2 * d;
   return made(row, AttentionWork{b, queries, keys, heads, d, d, true, backward},
               forward * (backward ? 2.5 : 1), LaunchClass::matmul);
@@ -109,6 +113,7 @@ class Gaps {
     const auto before = ends_.find(stream);
     if (before != ends_.end()) {
       const double gap = start - before->second;
+      // Neither kernels beside each other nor waits are gaps.
       if (gap > 0 && gap < longest_gap) gaps_.push_back(gap);
     }
     ends_[stream] = start + duration;
@@ -151,6 +156,7 @@ void read_kernel_details(const std::string& path, Profile& profile) {
     if (!start || !duration || communicates(table.text(r, c.core))) continue;
     gaps.add(table.text(r, c.stream), *start, *duration);
     if (*duration <= 0) continue;
+    // Launches of one kernel with the same shapes are one sample.
     std::vector<std::string> key;
     for (const std::size_t column : {c.type, c.shapes, c.types, c.out_shapes, c.out_types, c.core})
       key.push_back(table.text(r, column));
@@ -159,6 +165,7 @@ void read_kernel_details(const std::string& path, Profile& profile) {
   for (const auto& [key, durations] : times) {
     const bool vector = key[5].find("VECTOR") != std::string::npos || key[5] == "MIX_AIV";
     const auto op = kernel_operator({key[0], key[1], key[2], key[3], key[4]});
+    // Vector cores run what the model takes as bound by memory, and nothing else.
     const bool memory_bound = op && std::holds_alternative<MemoryBoundWork>(op->work);
     if (!op || memory_bound != vector) {
       profile.skipped.push_back(key[0] + " " + key[1] + ": not a shape that the model has");

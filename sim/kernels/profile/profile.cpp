@@ -87,6 +87,7 @@ void read_collective_table(const fs::path& path, Profile& profile) {
   const std::string text = read_document_text(path.string(), {}, "a table of hccl_test");
   for (const std::string& line : split(text, '\n')) {
     const auto row = size_and_time(words(line));
+    // Headings and notes stand between the rows.
     if (!row) continue;
     Sample sample;
     sample.kind = Sample::Kind::collective;

@@ -87,6 +87,7 @@ void count_launches(const std::vector<TracedKernel>& kernels, const std::vector<
 void count_gap(double from, double to, double begin, Counted& out) {
   const double gap = to - from;
   if (gap <= 0) return;
+  // In short ones kernels start, in long ones the device waits.
   (gap < longest_start ? out.side.gaps : out.side.idle) += gap;
   if (gap > out.longest.to - out.longest.from) out.longest = {from - begin, to - begin};
 }
@@ -136,6 +137,7 @@ Counted count(const KernelTrace& trace, bool whole) {
   const double begin = busy.front().from, span = busy.back().to - begin;
   for (const Interval& wait : waits) count_gap(wait.from, wait.to, begin, out);
   for (std::size_t i = 1; i < busy.size(); ++i) count_gap(busy[i - 1].to, busy[i].from, begin, out);
+  // From the first kernel of a step to the first of the next.
   const double step = whole ? std::max(trace.step, span) : span;
   count_gap(begin + span, begin + step, begin, out);
   out.side.step = out.side.computing + out.side.exposed + out.side.gaps + out.side.idle;

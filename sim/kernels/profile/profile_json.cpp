@@ -21,6 +21,7 @@ constexpr double from_us = 1e-6, milli = 1e-3, mega = 1e6;
 
 /// Sizes and times of one transport of one operation: `"Size Distribution": {"<MB>": [count, ms]}`.
 void add_transfers(const std::string& transport, const Json& info, Profile& profile) {
+  // Inside a node; of what is left RDMA alone is a link.
   const bool node = transport == "HCCS" || transport == "SDMA" || transport == "SIO";
   if (!node && transport != "RDMA") return;
   for (const auto& [megabytes, seen] : info.at("Size Distribution").items()) {
@@ -169,6 +170,7 @@ class ChromeReader : public nlohmann::json_sax<Json> {
   }
 
   void finish() {
+    // Complete events alone have a kernel's start and duration.
     if (event_.phase != "X" || !event_.timed) return;
     const bool annotation = event_.category.ends_with("user_annotation");
     if (annotation && event_.name.starts_with("ProfilerStep#"))
@@ -240,6 +242,7 @@ void read_communication(const std::string& path, Profile& profile) {
     for (const auto& [step, kinds] : file.items())
       for (const auto& [kind, operations] : kinds.items())
         for (const auto& [name, operation] : operations.items()) {
+          // Sums over the operations beside it.
           if (name.starts_with("Total")) continue;
           for (const auto& [transport, info] : operation.at("Communication Bandwidth Info").items())
             add_transfers(transport, info, profile);

@@ -38,6 +38,7 @@ std::string read_profile_text(const std::string& path) {
       refuse(path, "is larger than 1 GiB, allowed: a profile of fewer steps");
   }
   int code = Z_OK;
+  // gzread() may end at a cut stream as at the end of a file.
   const char* message = gzerror(file.get(), &code);
   if (got < 0 || code != Z_OK) refuse(path, std::string("is truncated or damaged: ") + message);
   return text;
