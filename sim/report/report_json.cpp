@@ -293,6 +293,7 @@ std::string report_json(const Scenario& scenario, const Forecast& forecast,
     if (!a.note.empty()) assumptions.back()["note"] = a.note;
   }
   const Timeline& t = forecast.timeline;
+  // Other solvers use nothing of SimGrid.
   const bool in_simgrid = t.solver == Solver::simgrid || t.solver == Solver::reference;
   Json engine{{"simgrid", in_simgrid ? Json(Engine::simgrid_version()) : Json(nullptr)},
               {"solver", name(t.solver)},
@@ -385,6 +386,7 @@ std::string run_fields_json(const std::string& pipeline,
                       {"fused", row.fused}});
     }
   }
+  // Names that come from files need not be UTF-8.
   return fields.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
