@@ -52,6 +52,8 @@ Node document_by_script(const std::string& folder, const std::string& file,
   for (const Difference& d : all) {
     if (!names(d, file)) continue;
     for (const DifferingKey& key : d.keys) {
+      // What the format has no word for cannot be set;
+      // `unset` is what the row has by what it extends.
       if (!key.lacking.empty()) continue;
       erase(root, key.key);
       if (key.script != unset_word)

@@ -65,6 +65,7 @@ bool same(const Node& left, const Node& right) {
   const Node &a = plain(left), &b = plain(right);
   if (a.kind != b.kind) return false;
   if (a.kind == Node::Kind::scalar) {
+    // 1e3 and 1000 are the same number.
     const auto x = parse_number(a.text), y = parse_number(b.text);
     return x && y ? *x == *y : a.text == b.text;
   }
@@ -105,6 +106,7 @@ class DifferenceCheck {
     if (d.rows.empty()) wrong(path, "names no row, allowed: files of this folder");
     for (const std::string& pattern : d.rows) {
       const std::size_t before = d.files.size();
+      // A `*` ends with the name of a folder.
       for (const std::string& file : files_)
         if (fnmatch(pattern.c_str(), file.c_str(), FNM_PATHNAME) == 0) d.files.push_back(file);
       if (d.files.size() == before)

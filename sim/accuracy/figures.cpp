@@ -18,6 +18,7 @@ ErrorFigures figures(std::vector<double> errors) {
   std::ranges::sort(errors);
   const std::size_t middle = errors.size() / 2;
   f.median = errors.size() % 2 == 1 ? errors[middle] : (errors[middle - 1] + errors[middle]) / 2;
+  // The least error that 90 % of the rows do not exceed.
   f.p90 = errors[static_cast<std::size_t>(std::ceil(0.9 * count)) - 1];
   f.worst = errors.back();
   return f;

@@ -148,6 +148,7 @@ GainRuns plan(Runs& runs, const Technique& t, const Keys& assumed = {},
 
 double gain_of(const GainRuns& runs, const std::vector<RunResult>& results) {
   const auto of = [&](std::size_t run, std::optional<std::size_t> less) {
+    // Device time for each token, so that steps of other batches and devices compare.
     return (results[run].time - (less ? results[*less].time : 0)) * results[run].share;
   };
   if (runs.experts)  // a micro-batch of a layer, whatever the step
@@ -275,6 +276,7 @@ std::vector<bool> counted_rows(const Gallery& gallery) {
   std::map<std::string, std::size_t> sources, kinds;
   std::size_t assumed = 0;
   for (const Technique& row : gallery.techniques) {
+    // In the order of the page: the first rows of a source, or of a kind, are those that count.
     const bool counts = may_count(row) && sources[row.source] < most_of_a_source &&
                         kinds[row.kind] < most_of_a_kind &&
                         (!is_assumed(row) || assumed < most_assumed);

@@ -187,6 +187,7 @@ void check(Gallery& gallery, const fs::path& folder, const Node& root, Reading& 
     Technique& t = gallery.techniques[i];
     const std::string path = "techniques." + std::to_string(i);
     check_row(t, path, folder, wrong);
+    // Where forecasts find a row that compares nothing.
     t.place = place_of(root, path + ".technique");
     for (std::size_t k = 0; k < t.assumptions.size(); ++k)
       t.assumptions[k].place = place_of(root, path + ".assumptions." + std::to_string(k));

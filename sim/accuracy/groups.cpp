@@ -97,6 +97,7 @@ std::vector<LedgerGroup> ledger_classes(const Ledger& ledger) {
     add_unless_empty(all, group(ledger, std::string("experts, ") + type.name,
                                 [&](const MeasuredRow& r) { return r.experts && type.has(r); }));
   const Chooser experts = [](const MeasuredRow& r) { return r.experts && r.counts(); };
+  // How much of the mean is one source's.
   for (const std::string& family : families_of(ledger, experts))
     add_unless_empty(all, group(ledger, "experts without " + family, [&](const MeasuredRow& r) {
                        return r.experts && r.family != family;

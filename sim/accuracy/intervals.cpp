@@ -118,11 +118,13 @@ double stretch_of(const Rows& rows, const Widening& classes, Quotient quotient) 
   std::vector<double> distances;  // from the middle, in half widths
   for (const std::string& family : families_of(judged)) {
     const LogRange range = plain_range(without(rows, family), classes, quotient);
+    // Rows that are all alike span no width.
     if (range.half() <= 0) continue;
     for (const MeasuredRow* row : judged)
       if (row->family == family)
         distances.push_back(std::abs(std::log(quotient(*row)) - range.middle()) / range.half());
   }
+  // 80 % of the rows lie within so many half widths.
   return distances.empty() ? 1 : std::max(1.0, quantile(distances, 1 - 2 * tail));
 }
 

@@ -49,6 +49,7 @@ PublishedRow published_row(const fs::path& relative, const SourceLabels& labels,
   return {file, family, std::move(scenario), label, std::move(framework)};
 }
 
+/// The answer of a worker process, which forecast_all() reads.
 std::string answer(const Scenario& scenario) {
   const Forecast f = forecast(scenario);
   const MemoryCount count = scenario.expect ? scenario.expect->memory_count : MemoryCount::budget;

@@ -30,6 +30,7 @@ struct Axes {
   double low = 0, high = 1;
 };
 
+/// Where the forecast is `factor` times the published time, inside the axes.
 std::string line(const Axes& axes, double factor, const char* style) {
   const double a = std::pow(10, axes.low), b = std::pow(10, axes.high);
   const double from = std::max(a, a / factor), to = std::min(b, b / factor);

@@ -274,6 +274,7 @@ Json PageData::links() const {
   constexpr std::size_t most_of_a_kind = 8;
   for (const LinkUsage& usage : link_usage(run_, link_parts)) {
     if (usage.bytes <= 0 || list.size() == most_links) continue;
+    // The busiest ones of each kind come first.
     if (++shown[usage.kind] > most_of_a_kind) continue;
     Json share = Json::array();
     for (const double s : usage.share) share.push_back(std::round(s * 1000) / 1000);
@@ -294,7 +295,6 @@ Json shares(const std::vector<PathShare>& rows) {
   return list;
 }
 
-/// Spans that are too short to see go to the one before.
 /// The longest of each stage.
 Json PageData::operators() const {
   Json list = Json::array();
@@ -322,6 +322,7 @@ Json PageData::path() const {
   Json spans = Json::array();
   const double shortest = run_.recording.end / most_path;
   for (const CriticalPath::Span& s : path.spans) {
+    // Spans that are too short to be seen are left out.
     if (s.to - s.from < shortest) continue;
     const auto known = std::ranges::find(names, s.category);
     const auto index = known - names.begin();
