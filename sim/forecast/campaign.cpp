@@ -9,6 +9,7 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
+#include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/replay/spread.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 

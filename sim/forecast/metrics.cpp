@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "stepcast/sim/scenario/applied_framework.hpp"
+
 namespace stepcast {
 namespace {
 

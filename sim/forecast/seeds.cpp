@@ -9,6 +9,7 @@
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/replay/data_plan.hpp"
 #include "stepcast/sim/replay/lanes.hpp"
 

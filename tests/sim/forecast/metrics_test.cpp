@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
+#include "stepcast/sim/scenario/applied_framework.hpp"
+
 namespace stepcast {
 namespace {
 
