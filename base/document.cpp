@@ -8,6 +8,7 @@
 #include "read_file.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/text.hpp"
+#include "scale_value.hpp"
 #include "swap_preset.hpp"
 
 namespace stepcast {
@@ -343,6 +344,8 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
     refuse(place, {}, "has no path of keys before '=', allowed: --set path.to.key=value");
   }
   const std::string path = assignment.substr(0, equals);
+  if (assignment.compare(equals + 1, 2, "*=") == 0)
+    return scale_value(root, path, assignment.substr(equals + 3), place);
   Node value;
   try {
     value = parse_document(assignment.substr(equals + 1), place.file);
