@@ -10,7 +10,10 @@ void add_plan_commands(CommandLine& line) {
   CLI::App* sub =
       line.command("plan", "search parallel strategies and simulate the best",
                    "stepcast plan scenarios/plans/gpt3-175b-512.yaml --output winner.yaml",
-                   [options] { return plan(*options); });
+                   [options, &line] {
+                     options->verbose = line.verbose();
+                     return plan(*options);
+                   });
   sub->add_option("scenario", options->scenario,
                   "scenario file whose keys may hold lists or the word search")
       ->required()

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
 #include "stepcast/sim/study/scaling.hpp"
@@ -90,6 +92,11 @@ Outcome scale(const ScaleOptions& options) {
   Outcome outcome =
       shown_points(scaling_table(sweep, table), sweep.name, table, options.csv, options.json);
   outcome.warnings = std::move(warnings);
+  const auto invalid = std::ranges::count(table.rows, PointStatus::invalid, &PointResult::status);
+  if (outcome.exit_code == done && invalid == std::ssize(table.rows)) {
+    outcome.exit_code = check_failed;
+    outcome.complaint = options.file + ": no point is valid\n";
+  }
   if (!options.report.empty()) write_points_page(options.report, sweep, table);
   if (options.svg == "-") outcome.text = scaling_svg(sweep, table);
   if (!options.svg.empty() && options.svg != "-")

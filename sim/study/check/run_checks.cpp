@@ -124,6 +124,26 @@ std::vector<std::string> files_below(const fs::path& folder) {
   return {files.begin(), files.end()};
 }
 
+/// As a command says it that reads one scenario: with names that are near.
+Diagnostic missing(const std::string& path, const SearchPath& search) {
+  try {
+    read_document_text(path, search);
+  } catch (const InputError& error) {
+    const Diagnostic& said = error.diagnostics().front();
+    if (said.message.find("did you mean") != std::string::npos) return said;
+  }
+  return {{path}, {}, "does not exist, allowed: a scenario file or a folder"};
+}
+
+/// A file or folder as it is named, or below a folder of the search path.
+std::optional<std::string> found_path(const std::string& path, const SearchPath& search) {
+  std::error_code failure;
+  if (fs::exists(path, failure)) return path;
+  for (const fs::path& folder : search.directories)
+    if (fs::exists(folder / path, failure)) return (folder / path).string();
+  return {};
+}
+
 }  // namespace
 
 std::vector<double> breakdown_of(const Forecast& forecast) {
@@ -139,15 +159,18 @@ std::vector<std::string> find_checks(const std::vector<std::string>& paths,
                                      const SearchPath& search) {
   std::vector<std::string> files;
   std::vector<Diagnostic> wrong;
-  for (const std::string& path : paths) {
+  for (const std::string& named : paths) {
     std::error_code failure;
     const std::size_t before = files.size();
+    const std::optional<std::string> found = found_path(named, search);
+    if (!found) {
+      wrong.push_back(missing(named, search));
+      continue;
+    }
+    const std::string& path = *found;
     if (fs::is_directory(path, failure)) {
       for (const std::string& file : files_below(path))
         if (kind_of(file, search) == FileKind::check) files.push_back(file);
-    } else if (!fs::exists(path, failure)) {
-      wrong.push_back({{path}, {}, "does not exist, allowed: a scenario file or a folder"});
-      continue;
     } else {
       const FileKind kind = kind_of(path, search);
       if (kind != FileKind::scenario) require_kind(kind, FileKind::check, path);
