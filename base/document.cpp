@@ -204,9 +204,11 @@ class Loader {
                       const fs::path& directory) const {
     std::vector<std::string> places{directory.empty() ? "." : directory.string()};
     for (const fs::path& d : search_.directories) places.push_back(d.string());
-    std::string hint = file_hint(name, directory, search_);
     const std::string short_form = is_override_ ? short_name(path, name) : std::string();
-    if (hint.empty() && !short_form.empty()) hint = file_hint(short_form, directory, search_);
+    std::string hint = short_form.empty() ? short_form : file_hint(short_form, directory, search_);
+    if (hint.empty()) hint = file_hint(name, directory, search_);
+    if (hint.empty() && !short_form.empty())
+      hint = ", see stepcast list " + name + ", which knows other names, too";
     return "names '" + shortened(name) + "', which does not exist in " + joined(places) + hint;
   }
 
@@ -353,6 +355,10 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
     refuse(place, path, error.diagnostics().front().message);
   }
   set_places(value, place);
+  if ((path == "cluster" || path == "model") && value.kind == Node::Kind::scalar)
+    refuse(place, path,
+           "is '" + value.text + "', allowed: a mapping; --" + path + " " + value.text +
+               " takes a preset of that name");
   const std::string preset = preset_path(path);
   if (!preset.empty()) {
     Node mapping{.kind = Node::Kind::mapping, .place = place};

@@ -98,9 +98,9 @@ TEST(Diff, ShowsWhatWasWrittenAndAPresetAsOneRow) {
     text += row.path + ": " + *row.values[0] + ", " + *row.values[1] + "\n";
   EXPECT_EQ(text,
             "cluster (2 keys): a, b\n"
+            "cluster.device.launch.matmul: 0.0011 s, 0.00110001 s\n"
             "cluster.device.matmul_peak: 300 TFLOPS, 400 TFLOPS\n"
-            "parallel.tp: 8, 4\n"
-            "cluster.device.launch.matmul: 0.0011 s, 0.00110001 s\n");
+            "parallel.tp: 8, 4\n");
   EXPECT_EQ(shown.of_presets, 2U);
   EXPECT_EQ(shown.followed, 1U);
   const std::string table = diff_table(sides[0], sides[1]);
