@@ -6,6 +6,7 @@
 
 #include "nearest_file.hpp"
 #include "read_file.hpp"
+#include "scale_value.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/text.hpp"
 #include "swap_preset.hpp"
@@ -201,9 +202,11 @@ class Loader {
 
   std::string missing(const std::string& path, const std::string& name,
                       const fs::path& directory) const {
-    std::string hint = file_hint(name, directory, search_);
     const std::string short_form = is_override_ ? short_name(path, name) : std::string();
-    if (hint.empty() && !short_form.empty()) hint = file_hint(short_form, directory, search_);
+    std::string hint = short_form.empty() ? short_form : file_hint(short_form, directory, search_);
+    if (hint.empty()) hint = file_hint(name, directory, search_);
+    if (hint.empty() && !short_form.empty())
+      hint = ", see stepcast list " + name + ", which knows other names, too";
     const std::string what = "names '" + shortened(name) + "', which does not exist";
     if (is_confined()) return what + hint;  // where presets are is no business of strangers
     std::vector<std::string> places{directory.empty() ? "." : directory.string()};
@@ -341,6 +344,8 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
     refuse(place, {}, "has no path of keys before '=', allowed: --set path.to.key=value");
   }
   const std::string path = assignment.substr(0, equals);
+  if (assignment.compare(equals + 1, 2, "*=") == 0)
+    return scale_value(root, path, assignment.substr(equals + 3), place);
   Node value;
   try {
     value = parse_document(assignment.substr(equals + 1), place.file);
@@ -348,6 +353,10 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
     refuse(place, path, error.diagnostics().front().message);
   }
   set_places(value, place);
+  if ((path == "cluster" || path == "model") && value.kind == Node::Kind::scalar)
+    refuse(place, path,
+           "is '" + value.text + "', allowed: a mapping; --" + path + " " + value.text +
+               " takes a preset of that name");
   const std::string preset = preset_path(path);
   if (!preset.empty()) {
     Node mapping{.kind = Node::Kind::mapping, .place = place};

@@ -26,6 +26,8 @@ std::string file_hint(const fs::path& name, const fs::path& directory, const Sea
   std::ranges::sort(stems);  // a folder has no order
   stems.erase(std::unique(stems.begin(), stems.end()), stems.end());
   const std::string folder = name.parent_path().string();
+  if (std::binary_search(stems.begin(), stems.end(), name.filename().string()))
+    return "; did you mean " + name.string() + ".yaml?";
   return did_you_mean(name.stem().string(), stems, folder.empty() ? folder : folder + "/", ".yaml");
 }
 

@@ -57,6 +57,12 @@ std::vector<std::string> suggestions(std::string_view word,
     for (const std::string& c : candidates)
       if (c != word && shared(parts, c) + 1 >= parts.size() && parts_of(c).size() == parts.size())
         add(found, c);
+  // `seq_length` and `sequence`: a part that a candidate begins with.
+  constexpr std::size_t telling = 3;
+  if (found.empty() && parts.size() > 1)
+    for (const std::string_view part : parts)
+      for (const std::string& c : candidates)
+        if (part.size() >= telling && c.starts_with(part)) add(found, c);
   return found;
 }
 

@@ -8,6 +8,12 @@
 #include "terminal.hpp"
 
 namespace stepcast::cli {
+namespace {
+
+InputList listed(bool all) { return all ? InputList::all : InputList::shown; }
+
+}  // namespace
+
 std::vector<std::string> settings_of(const std::string& text) {
   std::vector<std::string> settings;
   std::size_t from = 0;
@@ -29,7 +35,9 @@ Outcome diff(const DiffOptions& options) {
   const std::vector<DiffSide> sides =
       read_sides({{options.before}, {alone ? options.before : options.after, options.overrides}},
                  default_search_path(options.presets));
-  return shown(diff_table(sides[0], sides[1]), options.json, diff_json(sides[0], sides[1]));
+  const std::vector<PublishedPair> pairs = read_pairs(default_search_path(options.presets));
+  return shown(diff_table(sides[0], sides[1], listed(options.inputs), pairs), options.json,
+               diff_json(sides[0], sides[1], pairs));
 }
 
 Outcome compare(const CompareOptions& options) {
@@ -45,16 +53,20 @@ Outcome compare(const CompareOptions& options) {
   if (requests.size() < 2)
     bad_option("B", "is missing, allowed: more scenarios or results, or --set K=V");
   const std::vector<DiffSide> sides = read_sides(requests, default_search_path(options.presets));
+  const std::vector<PublishedPair> pairs = read_pairs(default_search_path(options.presets));
   const bool markdown = options.markdown == "-";
   if (!options.report.empty())
     write_file(options.report,
                study_page("compare",
                           {"stepcast compare", "Scenarios, results and variants side by side",
                            std::to_string(sides.size()) + " sides; A is " + sides.front().label},
-                          compare_json(sides)));
-  if (!options.markdown.empty() && !markdown) write_file(options.markdown, compare_markdown(sides));
-  return shown(markdown ? compare_markdown(sides) : compare_table(sides, terminal_width()),
-               options.json, compare_json(sides));
+                          compare_json(sides, pairs)));
+  const InputList inputs = listed(options.inputs);
+  if (!options.markdown.empty() && !markdown)
+    write_file(options.markdown, compare_markdown(sides, inputs));
+  return shown(markdown ? compare_markdown(sides, inputs)
+                        : compare_table(sides, terminal_width(), inputs, pairs),
+               options.json, compare_json(sides, pairs));
 }
 
 }  // namespace stepcast::cli

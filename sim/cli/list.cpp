@@ -35,25 +35,70 @@ std::map<std::string, fs::path> files_of(const ListedKind& kind, const SearchPat
   return files;
 }
 
+/// What a file is called elsewhere: its comment `# also: 910C, A3`.
+std::string aliases_of(const std::string& text) {
+  constexpr std::string_view mark = "# also: ";
+  std::size_t at = text.find(mark);
+  while (at != std::string::npos && at > 0 && text[at - 1] != '\n') at = text.find(mark, at + 1);
+  if (at == std::string::npos) return {};
+  at += mark.size();
+  return text.substr(at, text.find('\n', at) - at);
+}
+
+/// `910C, A3; 354 TFLOPS, 64.0 GiB at 1.60 TB/s, NIC 25.0 GB/s, 16 a node` of a cluster.
+std::string facts_of(const std::string& file, const std::string& aliases,
+                     const SearchPath& search) {
+  std::string text;
+  try {
+    const ClusterSpec cluster = read_cluster(file, {}, search);
+    text =
+        fmt::format("{} BF16, {} at {}", human(cluster.device.matmul_peak),
+                    human(cluster.device.memory_capacity), human(cluster.device.memory_bandwidth));
+    const NicSpec& nic = cluster.network.nic;
+    if (!cluster.network.platform)
+      text += fmt::format(", NIC {} a {}", human(nic.link.bandwidth),
+                          nic.per == NicSpec::Per::node ? "node" : "device");
+    text += fmt::format(", {} a node", cluster.node_devices);
+  } catch (const InputError&) {  // `validate` says what is wrong with it
+    return aliases;
+  }
+  return aliases.empty() ? text : aliases + "; " + text;
+}
+
+std::string lower(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
 std::string lines_of(const ListedKind& kind, const std::map<std::string, fs::path>& files,
                      const SearchPath& search) {
   if (files.empty()) return {};
   std::size_t width = 0;
   for (const auto& [name, path] : files) width = std::max(width, name.size());
   std::string text = fmt::format("{}\n", kind.name);
-  for (const auto& [name, path] : files)
-    text += fmt::format("  {:<{}}  {}\n", name, width,
-                        question_of(read_document_text(path.string(), search)));
+  for (const auto& [name, path] : files) {
+    const std::string content = read_document_text(path.string(), search);
+    text += fmt::format("  {:<{}}  {}\n", name, width, question_of(content));
+    const std::string facts = std::string_view(kind.name) == "clusters"
+                                  ? facts_of(path.string(), aliases_of(content), search)
+                                  : aliases_of(content);
+    if (!facts.empty()) text += fmt::format("  {:<{}}  {}\n", "", width, facts);
+  }
   return text;
 }
 
-/// Presets of any kind whose name holds the word.
+/// Presets of any kind whose name, or what they are called elsewhere, holds the word.
 std::string matching(const std::string& word, const SearchPath& search) {
   std::string text;
   for (const ListedKind& kind : listed_kinds) {
     std::map<std::string, fs::path> files = files_of(kind, search);
     std::erase_if(files, [&](const auto& file) {
-      return file.second.stem().string().find(word) == std::string::npos;
+      const auto holds = [&](const std::string& where) {
+        return lower(where).find(lower(word)) != std::string::npos;
+      };
+      return !holds(file.second.stem().string()) &&
+             !holds(aliases_of(read_document_text(file.second.string(), search)));
     });
     text += lines_of(kind, files, search);
   }
@@ -61,6 +106,16 @@ std::string matching(const std::string& word, const SearchPath& search) {
 }
 
 }  // namespace
+
+std::vector<std::string> clusters_called(const std::string& word, const SearchPath& search) {
+  std::vector<std::string> names;
+  for (const auto& [name, path] : files_of(listed_kinds.front(), search)) {
+    const std::string aliases = ", " + lower(aliases_of(read_document_text(path.string(), search)));
+    if ((aliases + ",").find(", " + lower(word) + ",") != std::string::npos)
+      names.push_back(path.stem().string());
+  }
+  return names;
+}
 
 Outcome list_presets(const ListOptions& options) {
   const SearchPath search = default_search_path(options.presets);

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
 #include "stepcast/sim/sweep/scaling.hpp"
@@ -88,6 +90,11 @@ Outcome scale(const ScaleOptions& options) {
                  in_processes(options.workers));
   Outcome outcome =
       shown_points(scaling_table(sweep, table), sweep.name, table, options.csv, options.json);
+  const auto invalid = std::ranges::count(table.rows, PointStatus::invalid, &PointResult::status);
+  if (outcome.exit_code == done && invalid == std::ssize(table.rows)) {
+    outcome.exit_code = check_failed;
+    outcome.complaint = options.file + ": no point is valid\n";
+  }
   if (!options.report.empty()) write_points_page(options.report, sweep, table);
   if (options.svg == "-") outcome.text = scaling_svg(sweep, table);
   if (!options.svg.empty() && options.svg != "-")

@@ -64,6 +64,7 @@ struct DiffOptions : PresetOptions {
   std::string before, after;  ///< a scenario, or a result of `run --json`; no `after`: `before`
   std::vector<std::string> overrides;  ///< --set, of `after`
   std::string json;                    ///< as for run
+  bool inputs = false;                 ///< every key that differs, those of presets too
 };
 Outcome diff(const DiffOptions& options);
 
@@ -73,6 +74,7 @@ struct CompareOptions : PresetOptions {
   std::string json, markdown;         ///< as for run
   std::string report;                 ///< page; empty: none
   std::string rank;                   ///< of the profile; empty: 0
+  bool inputs = false;                ///< as for diff
 };
 /// The first file beside the second, which is a profile. Throws InputError.
 Outcome compare_with_profile(const CompareOptions& options);

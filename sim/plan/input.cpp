@@ -380,7 +380,13 @@ PlanSpace read_plan(const std::string& path, const std::vector<std::string>& ove
   if (path == "-")
     throw InputError(
         {{{}, "file name", "is '-', allowed: a file, which is read again to simulate"}});
-  Node root = load_document(path, search);
+  return read_plan_text(read_document_text(path, search), path, overrides, devices, search);
+}
+
+PlanSpace read_plan_text(std::string_view text, const std::string& path,
+                         const std::vector<std::string>& overrides,
+                         const std::vector<std::int64_t>& devices, const SearchPath& search) {
+  Node root = load_document_text(text, path, search);
   std::vector<Diagnostic> wrong;
   apply_overrides(root, overrides, search, wrong);
   if (!wrong.empty()) throw InputError(std::move(wrong));

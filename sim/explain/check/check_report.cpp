@@ -13,20 +13,26 @@ namespace {
 constexpr std::size_t named_parts = 3;  ///< of a breakdown that changed
 constexpr double least_change = 1e-6;   ///< of the step time: smaller parts are not named
 
+/// What is a percentage itself: it moves by points.
+bool is_share(const std::string& key) { return key == "mfu" || key == "bubble_ratio"; }
+
 bool is_time(const std::string& key) { return key == "step_time" || key.starts_with("exposed."); }
 
 std::string shown(const std::string& key, double value) {
   if (is_time(key)) return human(Seconds{value});
   if (key == "peak_memory") return human(Bytes{value});
+  if (is_share(key)) return fmt::format("{:.4g} %", 100 * value);
   return fmt::format("{:.4g}", value);
 }
 
 std::string tolerance_of(const CheckedValue& v) {
   if (v.expected.relative) return shortest(v.expected.tolerance * 100) + "%";
+  if (is_share(v.key)) return shortest(100 * v.expected.tolerance) + " points";
   return shown(v.key, v.expected.tolerance);
 }
 
-std::string difference(double found, double expected) {
+std::string difference(const std::string& key, double found, double expected) {
+  if (is_share(key)) return fmt::format("{:+.2f} points", 100 * (found - expected));
   if (expected == 0) return "from 0";
   const double percent = 100 * (found - expected) / expected;
   return fmt::format("{:+.{}f} %", percent, std::abs(percent) < 1 ? 3 : 1);
@@ -59,7 +65,10 @@ std::optional<std::size_t> missing_part(const CheckResult& r, double step) {
 
 /// "exposed expert communication +180 ms, bubble -20.0 ms"; the largest changes first.
 std::string changed_parts(const CheckResult& r) {
-  if (r.golden.size() != r.breakdown.size()) return "";
+  if (r.golden.size() != r.breakdown.size())
+    return r.breakdown.empty() ? ""
+                               : "no part is named, the file has no breakdown (stepcast check "
+                                 "--update writes it)";
   double step = 0;
   for (const double part : r.breakdown) step += part;
   if (const auto missing = missing_part(r, step))
@@ -105,6 +114,15 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
+/// What published pairs say of a step time that is off.
+std::string told(const CheckResult& r, const std::vector<PublishedPair>& pairs) {
+  const auto step = std::ranges::find(r.values, "step_time", &CheckedValue::key);
+  if (step == r.values.end() || step->holds() || !step->found || step->expected.value <= 0)
+    return {};
+  const std::string text = pairs_sentence(pairs, {}, *step->found / step->expected.value);
+  return text.empty() ? text : "\n" + text;
+}
+
 std::string details(const CheckResult& r) {
   std::string text;
   for (const CheckedValue& v : r.values)
@@ -116,7 +134,7 @@ std::string details(const CheckResult& r) {
 
 ValueWords words_of(const CheckedValue& v) {
   return {v.found ? shown(v.key, *v.found) : "", shown(v.key, v.expected.value), tolerance_of(v),
-          v.found ? difference(*v.found, v.expected.value) : ""};
+          v.found ? difference(v.key, *v.found, v.expected.value) : ""};
 }
 
 std::string value_line(const CheckedValue& v) {
@@ -140,11 +158,13 @@ std::string failure_line(const CheckResult& result) {
   const CheckedValue& worst = slower ? *step : *std::ranges::max_element(result.values, {}, excess);
   if (!worst.found) return value_line(worst);
   const std::string parts = changed_parts(result);
-  return fmt::format("{} {}{}", worst.key, difference(*worst.found, worst.expected.value),
+  return fmt::format("{} {}{}", worst.key,
+                     difference(worst.key, *worst.found, worst.expected.value),
                      parts.empty() ? "" : ": " + parts);
 }
 
-std::string check_table(const std::vector<CheckResult>& results) {
+std::string check_table(const std::vector<CheckResult>& results,
+                        const std::vector<PublishedPair>& pairs) {
   std::string text;
   std::size_t passed = 0;
   for (const CheckResult& r : results) {
@@ -153,9 +173,9 @@ std::string check_table(const std::vector<CheckResult>& results) {
                         r.passed()        ? "ok"
                         : r.error.empty() ? "FAILED"
                                           : "ERROR",
-                        r.name);
+                        r.file);
     if (r.passed() || !r.error.empty()) continue;
-    text += indented(failure_line(r)) + indented(details(r));
+    text += indented(failure_line(r)) + indented(details(r) + told(r, pairs));
   }
   return text + fmt::format("{} checked: {} ok, {} failed\n", results.size(), passed,
                             results.size() - passed);

@@ -6,6 +6,7 @@
 
 #include "check_words.hpp"
 #include "stepcast/base/confined_files.hpp"
+#include "stepcast/base/document.hpp"
 #include "stepcast/base/node_at.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/explain/check.hpp"
@@ -117,6 +118,25 @@ FileKind kind_of(const std::string& file, const SearchPath& search) {
   }
 }
 
+/// As a command says it that reads one scenario: with names that are near.
+Diagnostic missing(const std::string& path, const SearchPath& search) {
+  try {
+    read_document_text(path, search);
+  } catch (const InputError& error) {
+    const Diagnostic& said = error.diagnostics().front();
+    if (said.message.find("did you mean") != std::string::npos) return said;
+  }
+  return {{path}, {}, "does not exist, allowed: a scenario file or a folder"};
+}
+
+/// A file or folder as it is named, or below a folder of the search path.
+std::optional<std::string> found_path(const std::string& path, const SearchPath& search) {
+  if (is_there(path)) return path;
+  for (const fs::path& folder : search.directories)
+    if (is_there(folder / path)) return (folder / path).string();
+  return {};
+}
+
 }  // namespace
 
 std::vector<double> breakdown_of(const Forecast& forecast) {
@@ -132,14 +152,17 @@ std::vector<std::string> find_checks(const std::vector<std::string>& paths,
                                      const SearchPath& search) {
   std::vector<std::string> files;
   std::vector<Diagnostic> wrong;
-  for (const std::string& path : paths) {
+  for (const std::string& named : paths) {
     const std::size_t before = files.size();
+    const std::optional<std::string> found = found_path(named, search);
+    if (!found) {
+      wrong.push_back(missing(named, search));
+      continue;
+    }
+    const std::string& path = *found;
     if (is_folder(path)) {
       for (const fs::path& file : files_below(path, ".yaml"))
         if (kind_of(file.string(), search) == FileKind::check) files.push_back(file.string());
-    } else if (!is_there(path)) {
-      wrong.push_back({{path}, {}, "does not exist, allowed: a scenario file or a folder"});
-      continue;
     } else {
       const FileKind kind = kind_of(path, search);
       if (kind != FileKind::scenario) require_kind(kind, FileKind::check, path);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "stepcast/base/edit_document.hpp"
 #include "stepcast/base/node_at.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/explain/check.hpp"
@@ -81,6 +82,15 @@ void add_missing(const CheckResult& result, const Node& breakdown, const std::st
   }
 }
 
+/// All parts, for a file that has none.
+std::string breakdown_text(const CheckResult& result) {
+  std::string text;
+  for (std::size_t i = 0; i < result.breakdown.size(); ++i)
+    text += fmt::format("{}{}: {:.6g}s", text.empty() ? "{" : ", ", breakdown_names()[i],
+                        result.breakdown[i]);
+  return text + "}";
+}
+
 std::vector<Replacement> replacements(const CheckResult& result, const Node& root,
                                       const std::string& text) {
   std::vector<Replacement> list;
@@ -126,7 +136,8 @@ std::string updated_text(const CheckResult& result, const SearchPath& search) {
     text.replace(offset, r.old.size(), r.text);
   }
   if (!wrong.empty()) throw InputError(std::move(wrong));
-  return text;
+  if (node_at(root, "expect.breakdown") != nullptr || result.breakdown.empty()) return text;
+  return edited_document(text, result.file, {"expect.breakdown=" + breakdown_text(result)});
 }
 
 }  // namespace stepcast

@@ -132,12 +132,21 @@ std::string markdown_times(const std::string& name,
 
 }  // namespace
 
+std::string percent_text(double percent) {
+  const double size = std::abs(percent);
+  const bool round = size >= 10 && size < 99;  // -99.6 % is not all of it
+  return fmt::format("{:+.{}f} %", percent, round ? 0 : size >= 1 ? 1 : 2);
+}
+
 std::vector<PartRow> part_rows(const std::vector<DiffSide>& sides) {
   std::vector<PartRow> rows;
   for (std::size_t p = 0; p < breakdown_names().size(); ++p) {
     PartRow row{(is_exposed_part(p) ? "exposed " : "") + breakdown_names()[p], {}};
     for (const DiffSide& side : sides) row.values.push_back(side.parts[p]);
-    if (std::ranges::any_of(row.values, [](const auto& v) { return v.value_or(0) != 0; }))
+    double longest = 0;
+    for (const DiffSide& side : sides) longest = std::max(longest, side.step_time);
+    if (std::ranges::any_of(row.values,
+                            [&](const auto& v) { return v.value_or(0) > least_part * longest; }))
       rows.push_back(std::move(row));
   }
   return rows;
@@ -151,35 +160,32 @@ std::string missing_note(const std::vector<DiffSide>& sides) {
   return text;
 }
 
-std::string compare_table(const std::vector<DiffSide>& sides, std::size_t width) {
+std::string compare_table(const std::vector<DiffSide>& sides, std::size_t width, InputList inputs,
+                          const std::vector<PublishedPair>& pairs) {
   std::string text;
   for (std::size_t i = 0; i < sides.size(); ++i)
     text += fmt::format("  {}  {}\n", letter(i), sides[i].label);
   text += "\n";
-  const std::vector<InputRow> inputs = differing_inputs(sides);
-  if (!comparable(sides))
-    text += not_compared;
-  else if (inputs.empty())
-    text += "  inputs: none differs\n";
-  text += rows_text("inputs that differ", inputs);
-  text += rows_text("layers that moved", differing_layers(sides));
   for (std::size_t i = 1; i < sides.size(); ++i)
-    if (sides[i].build != sides[0].build)
-      text += fmt::format("  {} is of another build than A: {}\n", letter(i), sides[i].build);
+    text += fmt::format("  {} takes {}\n", letter(i), result_sentence(sides[0], sides[i])) +
+            pairs_line(sides[0], sides[i], pairs, "    ");
   const std::size_t fixed = 2 + name_width + value_width;
   const std::size_t at_once =
       std::max<std::size_t>(1, (width - fixed) / (value_width + change_width));
   for (std::size_t from = 1; from < sides.size(); from += at_once)
     text += block(sides, from, std::min(from + at_once, sides.size()));
-  return text + missing_note(sides);
+  text += missing_note(sides) + "\n" + inputs_block(sides, inputs, " | ");
+  text += rows_text("layers that moved", differing_layers(sides));
+  for (std::size_t i = 1; i < sides.size(); ++i)
+    if (sides[i].build != sides[0].build)
+      text += fmt::format("  {} is of another build than A: {}\n", letter(i), sides[i].build);
+  return text;
 }
 
-std::string compare_markdown(const std::vector<DiffSide>& sides) {
+std::string compare_markdown(const std::vector<DiffSide>& sides, InputList inputs) {
   std::string text = "| side | what |\n|---|---|\n";
   for (std::size_t i = 0; i < sides.size(); ++i)
     text += fmt::format("| {} | {} |\n", letter(i), in_cell(sides[i].label));
-  text += markdown_rows("input", differing_inputs(sides), sides.size());
-  text += markdown_rows("layers", differing_layers(sides), sides.size());
   text += "\n" + markdown_head("where the time went", sides.size());
   for (const PartRow& part : part_rows(sides)) text += markdown_times(part.name, part.values);
   text += markdown_times("step time", step_times(sides));
@@ -192,7 +198,11 @@ std::string compare_markdown(const std::vector<DiffSide>& sides) {
     text += "\n| " + in_cell(row.name) + " |";
     for (const std::string& cost : row.texts) text += " " + in_cell(cost) + " |";
   }
-  return text + "\n";
+  text += "\n";
+  const bool all = inputs == InputList::all;
+  text += markdown_rows("input", all ? differing_inputs(sides) : shown_inputs(sides).rows,
+                        sides.size());
+  return text + markdown_rows("layers", differing_layers(sides), sides.size());
 }
 
 }  // namespace stepcast

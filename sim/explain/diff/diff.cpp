@@ -30,12 +30,8 @@ std::string changes_text(const std::vector<InputRow>& rows) {
   return text;
 }
 
-std::string inputs_text(const std::vector<DiffSide>& sides) {
-  const std::vector<InputRow> changes = differing_inputs(sides);
-  std::string text = !comparable(sides) ? std::string(not_compared)
-                     : changes.empty()  ? "  inputs: none differs\n"
-                                        : "  inputs that differ\n";
-  text += changes_text(changes);
+std::string moved_text(const std::vector<DiffSide>& sides) {
+  std::string text;
   const std::vector<InputRow> layers = differing_layers(sides);
   if (!layers.empty()) text += "  layers that moved\n" + changes_text(layers);
   if (sides[0].build != sides[1].build)
@@ -88,9 +84,23 @@ std::vector<InputRow> differing_layers(const std::vector<DiffSide>& sides) {
   return rows;
 }
 
-std::string diff_table(const DiffSide& before, const DiffSide& after) {
+std::string result_sentence(const DiffSide& before, const DiffSide& after) {
+  const double amount = after.step_time - before.step_time;
+  if (std::abs(amount) < least_part * before.step_time)
+    return fmt::format("{}, as before", human(Seconds{after.step_time}));
+  const std::string first = human(Seconds{before.step_time}),
+                    second = human(Seconds{after.step_time}),
+                    percent = percent_text(change_percent(before.step_time, after.step_time));
+  if (first == second) return fmt::format("{}, {} ({})", second, signed_time(amount), percent);
+  return fmt::format("{} instead of {} ({})", second, first, percent);
+}
+
+std::string diff_table(const DiffSide& before, const DiffSide& after, InputList inputs,
+                       const std::vector<PublishedPair>& pairs) {
   const std::vector<DiffSide> sides{before, after};
-  std::string text = fmt::format("{} -> {}\n\n", before.label, after.label) + inputs_text(sides);
+  std::string text = fmt::format("{} -> {}\n\n  a step takes {}\n", before.label, after.label,
+                                 result_sentence(before, after));
+  text += pairs_line(before, after, pairs, "  ");
   text += fmt::format("\n  {:<24}{:>11}{:>11}{:>12}{:>10}\n", "where the time went", "before",
                       "after", "change", "of step");
   for (const PartRow& part : part_rows(sides))
@@ -106,7 +116,8 @@ std::string diff_table(const DiffSide& before, const DiffSide& after) {
   for (const CostRow& costs : cost_rows(sides))
     text += fmt::format("  {:<24}{:>11}{:>11}{:>12}\n", costs.name, costs.texts[0], costs.texts[1],
                         cost_change(costs, before, after, 1));
-  return text + missing_note(sides);
+  return text + missing_note(sides) + "\n" + inputs_block(sides, inputs, " -> ") +
+         moved_text(sides);
 }
 
 }  // namespace stepcast

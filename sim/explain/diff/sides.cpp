@@ -77,6 +77,10 @@ DiffSide side_of(const OrderedJson& json) {
   } else {
     flatten(scenario, "", side.inputs);
   }
+  for (const char* section : {"sources", "presets"})
+    if (scenario.contains(section))
+      for (const auto& [path, text] : scenario[section].items())
+        (section[0] == 's' ? side.sources : side.presets)[path] = text.get<std::string>();
   side.step_time = result.at("step_time_s");
   if (!result.at("mfu").is_null()) side.mfu = result.at("mfu").get<double>();
   side.peak_memory = peak_of(result.at("stages"));
@@ -122,6 +126,16 @@ void add_cost(OrderedJson& json, const std::optional<SideCost>& cost) {
       {"currency", cost->currency}, {"step", cost->step}, {"token", optional_json(cost->token)}};
 }
 
+/// What published pairs say; null without any.
+OrderedJson pairs_json(const std::optional<PairCount>& count) {
+  if (!count) return nullptr;
+  OrderedJson json{{"kind", count->kind}, {"low", count->low}};
+  json["high"] = count->high <= 1 ? OrderedJson(count->high) : OrderedJson(nullptr);
+  json.update(
+      {{"right", count->right}, {"total", count->total}, {"too_close", count->too_close()}});
+  return json;
+}
+
 OrderedJson rows_json(const std::vector<InputRow>& rows, const char* name) {
   OrderedJson json = OrderedJson::array();
   for (const InputRow& row : rows) {
@@ -163,7 +177,8 @@ std::vector<DiffSide> read_sides(const std::vector<SideRequest>& requests,
   return sides;
 }
 
-std::string diff_json(const DiffSide& before, const DiffSide& after) {
+std::string diff_json(const DiffSide& before, const DiffSide& after,
+                      const std::vector<PublishedPair>& pairs) {
   const std::vector<DiffSide> sides{before, after};
   OrderedJson parts = OrderedJson::object();
   const auto rows = [&](const std::vector<InputRow>& list, const char* name) {
@@ -191,13 +206,16 @@ std::string diff_json(const DiffSide& before, const DiffSide& after) {
                      {"after", side(after)},
                      {"inputs_compared", comparable(sides)},
                      {"inputs", rows(differing_inputs(sides), "path")},
+                     {"inputs_shown", rows(shown_inputs(sides).rows, "path")},
                      {"layers", rows(differing_layers(sides), "stage")},
-                     {"change_s", parts}}
+                     {"change_s", parts},
+                     {"pairs", pairs_json(pairs_of(before, after, pairs))}}
              .dump(2, ' ', false, OrderedJson::error_handler_t::replace) +
          "\n";
 }
 
-std::string compare_json(const std::vector<DiffSide>& sides) {
+std::string compare_json(const std::vector<DiffSide>& sides,
+                         const std::vector<PublishedPair>& pairs) {
   OrderedJson list = OrderedJson::array();
   for (const DiffSide& side : sides) {
     OrderedJson parts = OrderedJson::object(), changes = OrderedJson::object();
@@ -214,12 +232,15 @@ std::string compare_json(const std::vector<DiffSide>& sides) {
                     {"peak_memory_bytes", optional_json(side.peak_memory)},
                     {"parts_s", parts},
                     {"change_s", changes}});
+    if (&side != &sides.front())
+      list.back()["pairs"] = pairs_json(pairs_of(sides.front(), side, pairs));
     add_cost(list.back(), side.cost);
   }
   return OrderedJson{{"stepcast", program_head<OrderedJson>()},
                      {"sides", list},
                      {"inputs_compared", comparable(sides)},
                      {"inputs", rows_json(differing_inputs(sides), "path")},
+                     {"inputs_shown", rows_json(shown_inputs(sides).rows, "path")},
                      {"layers", rows_json(differing_layers(sides), "stage")}}
              .dump(2, ' ', false, OrderedJson::error_handler_t::replace) +
          "\n";

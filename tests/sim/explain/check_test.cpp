@@ -66,9 +66,47 @@ TEST(Check, AFailureSaysHowMuchAndWhereTheTimeWent) {
   EXPECT_FALSE(result.passed());
   EXPECT_EQ(failure_line(result), "step_time +3.1 %: bubble +1.00 ms");
   const std::string table = check_table({result});
-  EXPECT_NE(table.find("FAILED base\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("FAILED " + result.file + "\n"), std::string::npos) << table;
   EXPECT_NE(table.find("step_time 33.0 ms, expected 32.0 ms within 0.1%"), std::string::npos);
   EXPECT_NE(table.find("1 checked: 0 ok, 1 failed"), std::string::npos);
+}
+
+TEST(Check, ASharesDifferenceIsInPoints) {
+  const TemporaryFiles files;
+  const CheckResult result =
+      checked(files, replaced(expectations, "value: 0.2727", "value: 0.2627"));
+  EXPECT_TRUE(failure_line(result).starts_with("bubble_ratio +1.00 points"))
+      << failure_line(result);
+  EXPECT_NE(check_table({result}).find("expected 26.27 % within 0.01 points"), std::string::npos)
+      << check_table({result});
+}
+
+TEST(Check, AFileWithoutABreakdownIsToldHowToGetOneAndGetsIt) {
+  const TemporaryFiles files;
+  const CheckResult result = checked(files, "expect: {step_time: {value: 32ms}}\n");
+  EXPECT_EQ(
+      failure_line(result),
+      "step_time +3.1 %: no part is named, the file has no breakdown (stepcast check --update "
+      "writes it)");
+  const std::string text = updated_text(result, search());
+  EXPECT_NE(text.find("breakdown: {computing: 0.024s"), std::string::npos) << text;
+  const std::string file = files.write("c.yaml", replaced(text, "33ms", "32ms"));
+  EXPECT_EQ(updated_text(run_checks({file}, 1, search()).front(), search()).find("breakdown"),
+            text.find("breakdown"));
+}
+
+TEST(Check, FilesAreFoundOnTheSearchPathAndMissingOnesHaveAHint) {
+  const std::vector<std::string> found = find_checks({"regression/1f1b.yaml"}, search());
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_TRUE(found[0].ends_with("/regression/1f1b.yaml"));
+  try {
+    find_checks({"regression/1f1b"}, search());
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean regression/1f1b.yaml"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(Check, AnExpectationWithoutAValueFails) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "sim/sweep/small_sweep.hpp"
@@ -56,6 +57,132 @@ TEST(Diff, NamesInputsThatDifferAndPartsThatGrew) {
   EXPECT_NEAR(sides[0].step_time, 0.033, 1e-12);
   EXPECT_NEAR(sides[1].step_time, 3e-3 * (4 + 1), 1e-12);
   EXPECT_NE(diff_table(sides[0], sides[1]).find("step time"), std::string::npos);
+}
+
+/// A side by its inputs, which all stand in the scenario unless their source is a preset.
+DiffSide side_with(const std::map<std::string, std::pair<std::string, std::string>>& inputs,
+                   const std::string& cluster) {
+  DiffSide side{.name = "s", .label = "s", .whole = true, .step_time = 2};
+  side.parts.resize(breakdown_names().size(), 0.0);
+  for (const auto& [path, value] : inputs) {
+    side.inputs.emplace_back(path, value.first);
+    if (!value.second.empty()) side.sources[path] = value.second;
+  }
+  side.presets["cluster"] = cluster;
+  return side;
+}
+
+TEST(Diff, ShowsWhatWasWrittenAndAPresetAsOneRow) {
+  const std::vector<DiffSide> sides{
+      side_with({{"cluster.device.memory.bandwidth", {"1.6e+12", "clusters/a.yaml:3 datasheet"}},
+                 {"cluster.device.matmul_peak", {"3e+14", "--set"}},
+                 {"cluster.device.step_clock", {"0.9", "fitted/a.yaml:1"}},
+                 {"parallel.tp", {"8", "s.yaml:3"}},
+                 {"cluster.device.launch.matmul", {"0.0011", "--set"}},
+                 {"schedule.group", {"4", ""}},
+                 {"training.sequence", {"4096", "s.yaml:5"}},
+                 {"training.dust", {"0.1", "s.yaml:6"}}},
+                "clusters/a.yaml"),
+      side_with({{"cluster.device.memory.bandwidth", {"3.35e+12", "clusters/b.yaml:3"}},
+                 {"cluster.device.matmul_peak", {"4e+14", "--set"}},
+                 {"cluster.device.step_clock", {"1", ""}},
+                 {"parallel.tp", {"4", "s.yaml:3"}},
+                 {"cluster.device.launch.matmul", {"0.00110001", "--set"}},
+                 {"schedule.group", {"2", ""}},
+                 {"training.sequence", {"4096", "s.yaml:5"}},
+                 {"training.dust", {"0.1000000000000000055", "s.yaml:6"}}},
+                "clusters/b.yaml")};
+  const ShownInputs shown = shown_inputs(sides);
+  std::string text;
+  for (const InputRow& row : shown.rows)
+    text += row.path + ": " + *row.values[0] + ", " + *row.values[1] + "\n";
+  EXPECT_EQ(text,
+            "cluster (2 keys): a, b\n"
+            "cluster.device.launch.matmul: 0.0011 s, 0.00110001 s\n"
+            "cluster.device.matmul_peak: 300 TFLOPS, 400 TFLOPS\n"
+            "parallel.tp: 8, 4\n");
+  EXPECT_EQ(shown.of_presets, 2U);
+  EXPECT_EQ(shown.followed, 1U);
+  const std::string table = diff_table(sides[0], sides[1]);
+  EXPECT_LT(table.find("a step takes 2.00 s, as before"), table.find("inputs that differ"))
+      << table;
+  EXPECT_NE(table.find("and 1 key that follows from these"), std::string::npos) << table;
+  EXPECT_NE(diff_table(sides[0], sides[1], InputList::all).find("1.60 TB/s -> 3.35 TB/s"),
+            std::string::npos);
+}
+
+/// Twenty pairs of plans that are forecast to differ by 3 %, fifteen of them right; ten by 12 %,
+/// all.
+std::vector<PublishedPair> some_pairs() {
+  std::vector<PublishedPair> pairs;
+  for (int i = 0; i < 20; ++i) pairs.push_back({"plan", i < 15 ? 1.04 : 0.99, 1.03});
+  for (int i = 0; i < 10; ++i) pairs.push_back({"plan", 0.8, 0.88});
+  for (int i = 0; i < 3; ++i) pairs.push_back({"packing", 1.1, 0.97});
+  return pairs;
+}
+
+TEST(Pairs, SayHowOftenASignWasRightByKindAndSize) {
+  const std::vector<PublishedPair> pairs = some_pairs();
+  EXPECT_EQ(pairs_sentence(pairs, "plan", 0.96),
+            "Of 20 published pairs like it (plan, forecast to differ by 2 to 5 %) 15 had the right "
+            "sign: too close to call");
+  EXPECT_EQ(
+      pairs_sentence(pairs, "plan", 1.15),
+      "Of 10 published pairs like it (plan, forecast to differ by 10 to 20 %) 10 had the right "
+      "sign");
+  EXPECT_EQ(pairs_like(pairs, "packing", 1.03)->total, 23U) << "few of its own: those of all kinds";
+  EXPECT_FALSE(pairs_like(pairs, "plan", 1.3)) << "no pair of that size";
+  EXPECT_FALSE(pairs_like(pairs, "plan", 1));
+  EXPECT_FALSE(pairs_like({}, "plan", 2));
+  EXPECT_EQ(least_told(pairs, "plan"), 0.05);
+}
+
+TEST(Pairs, KindsAreThoseOfKeys) {
+  EXPECT_EQ(kind_of_change({"parallel.tp", "parallel.dp"}), "plan");
+  EXPECT_EQ(kind_of_change({"cluster.devices"}), "devices");
+  EXPECT_EQ(kind_of_change({"cluster (208 keys)"}), "hardware");
+  EXPECT_EQ(kind_of_change({"parallel.tp", "training.recompute"}), "");
+  EXPECT_EQ(kind_of_change({"name"}), "");
+}
+
+TEST(Pairs, TheShippedOnesAreEnoughAndSpeak) {
+  const std::vector<PublishedPair> pairs = read_pairs(diff_search());
+  EXPECT_GE(pairs.size(), 60U);
+  for (const PublishedPair& pair : pairs) EXPECT_NE(pair.forecast, 1);
+  EXPECT_FALSE(pairs_sentence(pairs, "plan", 1.01).empty());
+}
+
+TEST(Pairs, ATableThatIsNoneIsRefusedAtItsLine) {
+  const TemporaryFiles files;
+  const auto folder = std::filesystem::path(files.write("a", "")).parent_path();
+  std::filesystem::create_directories(folder / "validation");
+  files.write("validation/pairs.csv", "kind,published,forecast\nplan,1.1,0\n");
+  try {
+    read_pairs({{folder}});
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("pairs.csv:2: has no ratio above 0"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Diff, SaysWhatPairsOfItsKindAndSizeShow) {
+  DiffSide a = side_with({{"cluster.devices", {"8", "s.yaml:1"}},
+                          {"training.global_batch", {"16", "s.yaml:2"}},
+                          {"training.sequence", {"4096", ""}},
+                          {"parallel.tp", {"8", "s.yaml:3"}}},
+                         "clusters/a.yaml"),
+           b = a;
+  a.mfu = b.mfu = 0.4;
+  b.inputs[1].second = "4";
+  b.step_time = 0.97 * a.step_time;
+  EXPECT_NE(diff_table(a, b, InputList::shown, some_pairs()).find("Of 20 published pairs like it"),
+            std::string::npos);
+  b.inputs[2].second = "32";  // twice the batch in twice the time, and another plan: two kinds
+  b.step_time = 2 * a.step_time;
+  EXPECT_EQ(nlohmann::json::parse(diff_json(a, b, some_pairs()))["pairs"], nullptr)
+      << "the same time per token";
 }
 
 /// A side of a second and the prices of a cluster that has some.

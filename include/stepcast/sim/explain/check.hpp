@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "stepcast/sim/explain/pairs.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 
@@ -49,7 +50,9 @@ std::vector<CheckResult> run_checks(const std::vector<std::string>& files, int w
 
 /// This text is for people: it has a line per file, and why where one fails; then what became of
 /// all.
-std::string check_table(const std::vector<CheckResult>& results);
+/// With pairs it says of a step time that is off how such differences were told.
+std::string check_table(const std::vector<CheckResult>& results,
+                        const std::vector<PublishedPair>& pairs = {});
 /// The worst value that does not hold, and where the time went since ("+3.1 %:
 /// exposed expert communication +180 ms"). It is empty when the file passed.
 std::string failure_line(const CheckResult& result);

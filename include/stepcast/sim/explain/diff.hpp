@@ -1,9 +1,11 @@
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "stepcast/sim/explain/pairs.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 
 namespace stepcast {
@@ -36,6 +38,8 @@ struct DiffSide {
   /// Seconds by breakdown_names(), nothing for a part that a result does not have.
   std::vector<std::optional<double>> parts;
   std::vector<std::string> layers;  ///< of each stage, `3+2` in two chunks; empty without a model
+  std::map<std::string, std::string> sources = {};  ///< of `inputs` that are no defaults
+  std::map<std::string, std::string> presets = {};  ///< of `cluster` and `model`, where known
 };
 
 /// Reads results and simulates scenarios in processes of their own. Throws InputError for what
@@ -57,14 +61,34 @@ bool comparable(const std::vector<DiffSide>& sides);
 /// The same of stages whose layers differ; `stage 3`.
 std::vector<InputRow> differing_layers(const std::vector<DiffSide>& sides);
 
+/// What a person looks at first.
+struct ShownInputs {
+  /// Those that somebody wrote, with units; another preset is one row that counts its keys.
+  std::vector<InputRow> rows;
+  std::size_t of_presets = 0;  ///< so many keys differ because presets do
+  std::size_t followed = 0;    ///< so many nobody wrote: they follow from others
+};
+/// differing_inputs() without what presets and defaults bring and without what rounding leaves.
+ShownInputs shown_inputs(const std::vector<DiffSide>& sides);
+
+/// Whether all inputs are listed or those of shown_inputs().
+enum class InputList { shown, all };
+
 /// One text is for people, the other is JSON (docs/formats.md).
-std::string diff_table(const DiffSide& before, const DiffSide& after);
-std::string diff_json(const DiffSide& before, const DiffSide& after);
+std::string diff_table(const DiffSide& before, const DiffSide& after,
+                       InputList inputs = InputList::shown,
+                       const std::vector<PublishedPair>& pairs = {});
+std::string diff_json(const DiffSide& before, const DiffSide& after,
+                      const std::vector<PublishedPair>& pairs = {});
 
 /// All sides beside the first, with the change of each part: for people in at most `width` columns
 /// (at least 80), as Markdown and as JSON.
-std::string compare_table(const std::vector<DiffSide>& sides, std::size_t width);
-std::string compare_markdown(const std::vector<DiffSide>& sides);
-std::string compare_json(const std::vector<DiffSide>& sides);
+std::string compare_table(const std::vector<DiffSide>& sides, std::size_t width,
+                          InputList inputs = InputList::shown,
+                          const std::vector<PublishedPair>& pairs = {});
+std::string compare_markdown(const std::vector<DiffSide>& sides,
+                             InputList inputs = InputList::shown);
+std::string compare_json(const std::vector<DiffSide>& sides,
+                         const std::vector<PublishedPair>& pairs = {});
 
 }  // namespace stepcast
