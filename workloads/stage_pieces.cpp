@@ -85,7 +85,9 @@ LayerContext context_of(const WorkloadSpec& spec, const PieceKey& key, const Exp
           .linear = key.linear,
           .graphs = spec.runtime.graphs,
           .block = spec.runtime.kernels.block,
-          .softmax = spec.runtime.kernels.softmax};
+          .softmax = spec.runtime.kernels.softmax,
+          .rope = spec.runtime.kernels.rope,
+          .tensor_backward = spec.communication.tensor_backward};
 }
 
 Passes unfused_passes(const WorkloadSpec& spec, const PieceKey& key, const ExpertLoads& loads,
