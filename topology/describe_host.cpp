@@ -43,6 +43,8 @@ void describe(Visitor& visitor, HostSpec& spec) {
                  time_range});
   const OptionalTime library{&spec.library_launch, &spec.library_launch_given, "none"};
   visitor.field({"library_launch", library, "the same behind the first of a call", time_range});
+  visitor.field({"statement", &spec.statement,
+                 "host time of a statement of the framework that launches nothing", time_range});
   visitor.section("task_queue", "runtime.dispatch task_queue", [&](Visitor& v) {
     v.field(
         {"main", &spec.task_queue_main, "part of dispatch left on the main thread", between(0, 1)});

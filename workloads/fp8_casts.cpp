@@ -79,7 +79,7 @@ void cast_by_product(LayerItems& out, const Operator& op, const Operands& o) {
   if (op.input_gradient) put_beside(out, op, " weights transposed", o.kernels, 2 * fp8 * o.right);
 }
 
-/// The call that orders the scales launches the product, too.
+/// The call that orders the scales launches the product, too. Casts may write them in that order.
 void cast_with_scales(LayerItems& out, const Operator& op, const Operands& o, Scales scales) {
   const double per_element = 2 * fp8 / mx_group;  // of the copy and of that along the other side
   const std::size_t quantize = out.size();
@@ -89,6 +89,7 @@ void cast_with_scales(LayerItems& out, const Operator& op, const Operands& o, Sc
     put_beside(out, op, " to fp8", o.kernels, (half_bytes + 2 * fp8 + per_element) * o.left);
   }
   in_one_call(out, quantize);
+  if (op.ordered) return;
   const std::size_t multiply = out.size();
   // Joined: one kernel orders the scales of all experts.
   const int each = scales == Scales::joined ? 1 : o.kernels;
@@ -128,7 +129,7 @@ bool make_operands(LayerItems& out, const Operator& op, const Fp8Casts& how) {
       return false;
     case Recipe::mxfp8:
       cast_with_scales(out, op, o, how.scales);
-      return true;
+      return !op.ordered;
   }
   in_one_call(out, quantize);
   return false;

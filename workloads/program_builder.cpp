@@ -130,6 +130,9 @@ OperatorCost operator_issue(const Operator& op, const RuntimeSpec& runtime,
                             const ClusterSpec& cluster, bool in_graph) {
   OperatorCost cost = issue_cost(op.launch, runtime, cluster, op.in_call);
   // The main thread compiles shapes that no cache holds before it issues them.
+  if (op.begins_again)
+    cost.main += static_cast<double>(runtime.recompute_statements) *
+                 cluster.host.statement.value() / runtime.host_speed;
   if (op.routed) cost.compile = compile_cost(runtime, cluster.host);
   cost.main += cost.compile;
   if (!in_graph || !op.captured) return cost;

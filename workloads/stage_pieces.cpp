@@ -86,7 +86,9 @@ LayerContext context_of(const WorkloadSpec& spec, const PieceKey& key, const Exp
           .linear = key.linear,
           .graphs = spec.runtime.graphs,
           .block = spec.runtime.kernels.block,
-          .softmax = spec.runtime.kernels.softmax};
+          .softmax = spec.runtime.kernels.softmax,
+          .rope = spec.runtime.kernels.rope,
+          .tensor_backward = spec.communication.tensor_backward};
 }
 
 /// Rows as the model asks for them; what a framework makes of them comes behind.

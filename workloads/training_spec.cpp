@@ -193,6 +193,9 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
     v.field({"overlap", overlap,
              "chunks(n): matrix products in n pieces, each beside the collective of the next",
              overlap_pieces});
+    v.field({"backward", choice(spec.tensor_backward, {{"overlapped"}, {"serial"}}),
+             "the reduction of an input's gradient runs beside the product for the weights, or "
+             "before it"});
   });
   visitor.section("pipeline", "transfers between stages", [&](Visitor& v) {
     v.field({"scatter_gather", &spec.scatter_gather,
@@ -291,6 +294,10 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
         v.field({"hidden", &spec.compile_hidden,
                  "whether other threads compile while old kernels serve"});
       });
+  visitor.field({"recompute_statements", &spec.recompute_statements,
+                 "statements without a launch that each part of a layer takes the host more where "
+                 "it is recomputed (docs/models/host.md)",
+                 between(0, 1e6)});
   visitor.field(
       {"host_speed", &spec.host_speed,
        "host times are divided by it, but those of updates of offloaded optimizer states, which "

@@ -283,6 +283,7 @@ void append_statements(LayerItems& out, const Operator& whole, const Unfused& in
       if (instead.kernels == &clamped && index == 3) out.push_back(HostReadback{"offset"});
       Operator op = whole;
       op.bytes = Bytes{k.bytes * count};
+      op.begins_again = whole.begins_again && i == 0 && &k == &instead.kernels->front();
       if (k.name != nullptr) {
         op.name += std::string(" ") + k.name;
         op.role = OperatorRole::other;

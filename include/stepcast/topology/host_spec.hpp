@@ -32,6 +32,7 @@ struct HostSpec {
   /// Host time of a launch behind the first within one call of a library.
   Seconds library_launch{0};
   bool library_launch_given = false;  ///< else `dispatch`
+  Seconds statement{0};               ///< host time of one that launches nothing
   double task_queue_main = 1;    ///< fraction of `dispatch` left on the main thread with task_queue
   double task_queue_worker = 0;  ///< fraction of `dispatch` on the second thread
   double graph_sink_factor = 0;  ///< fraction of `dispatch` per operator when a graph is sunk
