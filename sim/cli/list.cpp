@@ -8,6 +8,7 @@
 #include "commands.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
+#include "worker.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -38,55 +39,61 @@ std::map<std::string, fs::path> files_of(const ListedKind& kind, const SearchPat
   return files;
 }
 
-std::string lines_of(const ListedKind& kind, const std::map<std::string, fs::path>& files,
-                     const SearchPath& search) {
-  if (files.empty()) return {};
+/// Presets of a kind (empty: of all) whose name holds the word.
+std::vector<ListedPreset> listed(const std::string& kind, const std::string& word,
+                                 const SearchPath& search) {
+  std::vector<ListedPreset> found;
+  for (const ListedKind& one : listed_kinds) {
+    if (!kind.empty() && kind != one.name) continue;
+    for (const auto& [name, path] : files_of(one, search)) {
+      if (path.stem().string().find(word) != std::string::npos)
+        found.push_back({one.name, name, question_of(read_document_text(path.string(), search))});
+    }
+  }
+  return found;
+}
+
+std::string as_text(const std::vector<ListedPreset>& presets) {
+  std::string text;
   std::size_t width = 0;
-  for (const auto& [name, path] : files) width = std::max(width, name.size());
-  std::string text = fmt::format("{}\n", kind.name);
-  for (const auto& [name, path] : files)
-    text += fmt::format("  {:<{}}  {}\n", name, width,
-                        question_of(read_document_text(path.string(), search)));
+  for (std::size_t i = 0; i < presets.size(); ++i) {
+    const ListedPreset& preset = presets[i];
+    if (i == 0 || presets[i - 1].kind != preset.kind) {
+      width = 0;
+      for (std::size_t j = i; j < presets.size() && presets[j].kind == preset.kind; ++j)
+        width = std::max(width, presets[j].name.size());
+      text += fmt::format("{}\n", preset.kind);
+    }
+    text += fmt::format("  {:<{}}  {}\n", preset.name, width, preset.question);
+  }
   return text;
 }
 
-/// Presets of any kind whose name holds the word.
-std::string matching(const std::string& word, const SearchPath& search) {
-  std::string text;
-  for (const ListedKind& kind : listed_kinds) {
-    std::map<std::string, fs::path> files = files_of(kind, search);
-    std::erase_if(files, [&](const auto& file) {
-      return file.second.stem().string().find(word) == std::string::npos;
-    });
-    text += lines_of(kind, files, search);
-  }
-  return text;
+[[noreturn]] void no_preset(const std::string& word, std::vector<std::string> names,
+                            const SearchPath& search) {
+  const std::vector<std::string> kinds = names;
+  for (const ListedKind& kind : listed_kinds)
+    for (const auto& [name, path] : files_of(kind, search)) names.push_back(path.stem().string());
+  const std::string near = did_you_mean(word, names);
+  bad_option(
+      "NAME",
+      "is '" + word + "'" +
+          (!near.empty() ? near : ", allowed: part of a preset's name, or " + joined(kinds)));
 }
 
 }  // namespace
 
 Outcome list_presets(const ListOptions& options) {
   const SearchPath search = default_search_path(options.presets);
-  std::vector<std::string> names;
-  std::string text;
-  for (const ListedKind& kind : listed_kinds) {
-    names.emplace_back(kind.name);
-    if (options.kind.empty() || options.kind == kind.name)
-      text += lines_of(kind, files_of(kind, search), search);
-  }
-  if (!options.kind.empty() && std::ranges::find(names, options.kind) == names.end()) {
-    text = matching(options.kind, search);
-    if (!text.empty()) return {text};
-    const std::vector<std::string> kinds = names;
-    for (const ListedKind& kind : listed_kinds)
-      for (const auto& [name, path] : files_of(kind, search)) names.push_back(path.stem().string());
-    const std::string near = did_you_mean(options.kind, names);
-    bad_option(
-        "NAME",
-        "is '" + options.kind + "'" +
-            (!near.empty() ? near : ", allowed: part of a preset's name, or " + joined(kinds)));
-  }
-  return {text};
+  std::vector<std::string> kinds;
+  kinds.reserve(listed_kinds.size());
+  for (const ListedKind& kind : listed_kinds) kinds.emplace_back(kind.name);
+  const bool is_kind =
+      options.kind.empty() || std::ranges::find(kinds, options.kind) != kinds.end();
+  const std::vector<ListedPreset> presets =
+      listed(is_kind ? options.kind : "", is_kind ? "" : options.kind, search);
+  if (presets.empty() && !is_kind) no_preset(options.kind, kinds, search);
+  return shown(as_text(presets), options.json, options.json.empty() ? "" : presets_json(presets));
 }
 
 }  // namespace stepcast::cli
