@@ -37,7 +37,7 @@ _stepcast_options() {
     operator) echo "--cluster --ranks --m --k --n --groups --heads --head-size --sequence --batch --causal --top-k --generation --type --bytes --table --csv --json --set --presets --help" ;;
     keys) echo "--in --presets --help" ;;
     new) echo "--model --cluster --devices --framework --sequence --global-batch --output --presets --help" ;;
-    list) echo "--presets --help" ;;
+    list) echo "--json --presets --help" ;;
     model) echo "--sequence --as --json --presets --help" ;;
     schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --put-off --latency --orders --width --svg --json --help" ;;
     sweep) echo "--sort --best --pareto --report --jobs --store --accept-builds --csv --json --filter --limit --shard --dry-run --presets --help" ;;

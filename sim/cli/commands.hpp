@@ -191,6 +191,7 @@ Outcome keys(const KeysOptions& options);
 
 struct ListOptions : PresetOptions {
   std::string kind;  ///< clusters, models ...; empty: all
+  std::string json;  ///< --json
 };
 Outcome list_presets(const ListOptions& options);
 /// The names of the clusters that are called so elsewhere (`910C`).

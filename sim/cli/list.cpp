@@ -9,6 +9,7 @@
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
+#include "worker.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -71,38 +72,54 @@ std::string lower(std::string text) {
   return text;
 }
 
-std::string lines_of(const ListedKind& kind, const std::map<std::string, fs::path>& files,
-                     const SearchPath& search) {
-  if (files.empty()) return {};
+/// Presets of a kind (empty: of all) whose name, or what they are called elsewhere, holds the word.
+std::vector<ListedPreset> listed(const std::string& kind, const std::string& word,
+                                 const SearchPath& search) {
+  std::vector<ListedPreset> found;
+  for (const ListedKind& one : listed_kinds) {
+    if (!kind.empty() && kind != one.name) continue;
+    for (const auto& [name, path] : files_of(one, search)) {
+      const std::string content = read_document_text(path.string(), search);
+      const std::string aliases = aliases_of(content);
+      const auto holds = [&](const std::string& where) {
+        return lower(where).find(lower(word)) != std::string::npos;
+      };
+      if (!holds(path.stem().string()) && !holds(aliases)) continue;
+      const bool cluster = std::string_view(one.name) == "clusters";
+      found.push_back({one.name, name, question_of(content),
+                       cluster ? facts_of(path.string(), aliases, search) : aliases});
+    }
+  }
+  return found;
+}
+
+std::string as_text(const std::vector<ListedPreset>& presets) {
+  std::string text;
   std::size_t width = 0;
-  for (const auto& [name, path] : files) width = std::max(width, name.size());
-  std::string text = fmt::format("{}\n", kind.name);
-  for (const auto& [name, path] : files) {
-    const std::string content = read_document_text(path.string(), search);
-    text += fmt::format("  {:<{}}  {}\n", name, width, question_of(content));
-    const std::string facts = std::string_view(kind.name) == "clusters"
-                                  ? facts_of(path.string(), aliases_of(content), search)
-                                  : aliases_of(content);
-    if (!facts.empty()) text += fmt::format("  {:<{}}  {}\n", "", width, facts);
+  for (std::size_t i = 0; i < presets.size(); ++i) {
+    const ListedPreset& preset = presets[i];
+    if (i == 0 || presets[i - 1].kind != preset.kind) {
+      width = 0;
+      for (std::size_t j = i; j < presets.size() && presets[j].kind == preset.kind; ++j)
+        width = std::max(width, presets[j].name.size());
+      text += fmt::format("{}\n", preset.kind);
+    }
+    text += fmt::format("  {:<{}}  {}\n", preset.name, width, preset.question);
+    if (!preset.facts.empty()) text += fmt::format("  {:<{}}  {}\n", "", width, preset.facts);
   }
   return text;
 }
 
-/// Presets of any kind whose name, or what they are called elsewhere, holds the word.
-std::string matching(const std::string& word, const SearchPath& search) {
-  std::string text;
-  for (const ListedKind& kind : listed_kinds) {
-    std::map<std::string, fs::path> files = files_of(kind, search);
-    std::erase_if(files, [&](const auto& file) {
-      const auto holds = [&](const std::string& where) {
-        return lower(where).find(lower(word)) != std::string::npos;
-      };
-      return !holds(file.second.stem().string()) &&
-             !holds(aliases_of(read_document_text(file.second.string(), search)));
-    });
-    text += lines_of(kind, files, search);
-  }
-  return text;
+[[noreturn]] void no_preset(const std::string& word, std::vector<std::string> names,
+                            const SearchPath& search) {
+  const std::vector<std::string> kinds = names;
+  for (const ListedKind& kind : listed_kinds)
+    for (const auto& [name, path] : files_of(kind, search)) names.push_back(path.stem().string());
+  const std::string near = did_you_mean(word, names);
+  bad_option(
+      "NAME",
+      "is '" + word + "'" +
+          (!near.empty() ? near : ", allowed: part of a preset's name, or " + joined(kinds)));
 }
 
 }  // namespace
@@ -119,26 +136,15 @@ std::vector<std::string> clusters_called(const std::string& word, const SearchPa
 
 Outcome list_presets(const ListOptions& options) {
   const SearchPath search = default_search_path(options.presets);
-  std::vector<std::string> names;
-  std::string text;
-  for (const ListedKind& kind : listed_kinds) {
-    names.emplace_back(kind.name);
-    if (options.kind.empty() || options.kind == kind.name)
-      text += lines_of(kind, files_of(kind, search), search);
-  }
-  if (!options.kind.empty() && std::ranges::find(names, options.kind) == names.end()) {
-    text = matching(options.kind, search);
-    if (!text.empty()) return {text};
-    const std::vector<std::string> kinds = names;
-    for (const ListedKind& kind : listed_kinds)
-      for (const auto& [name, path] : files_of(kind, search)) names.push_back(path.stem().string());
-    const std::string near = did_you_mean(options.kind, names);
-    bad_option(
-        "NAME",
-        "is '" + options.kind + "'" +
-            (!near.empty() ? near : ", allowed: part of a preset's name, or " + joined(kinds)));
-  }
-  return {text};
+  std::vector<std::string> kinds;
+  kinds.reserve(listed_kinds.size());
+  for (const ListedKind& kind : listed_kinds) kinds.emplace_back(kind.name);
+  const bool is_kind =
+      options.kind.empty() || std::ranges::find(kinds, options.kind) != kinds.end();
+  const std::vector<ListedPreset> presets =
+      listed(is_kind ? options.kind : "", is_kind ? "" : options.kind, search);
+  if (presets.empty() && !is_kind) no_preset(options.kind, kinds, search);
+  return shown(as_text(presets), options.json, options.json.empty() ? "" : presets_json(presets));
 }
 
 }  // namespace stepcast::cli

@@ -152,8 +152,10 @@ void add_list(CommandLine& line) {
   CLI::App* sub =
       line.command("list", "show the presets that are found, and what each answers",
                    "stepcast list clusters", [options] { return list_presets(*options); });
-  sub->add_option("kind", options->kind, "clusters, models, scenarios, what-if or plans")
+  sub->add_option("kind", options->kind,
+                  "clusters, models, frameworks, scenarios, what-if or plans")
       ->type_name("KIND");
+  CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }
 
