@@ -80,6 +80,7 @@ std::vector<ScriptRow> measure_by_script(const std::string& folder,
     const bool lacking = std::ranges::any_of(
         differences, [&](const auto& d) { return names(d, row.file) && d.lacks_words(); });
     result.push_back({shipped[i], lacking});
+    // No scenario can say what such a script says.
     if (lacking) continue;
     try {
       const std::string path = (fs::path(folder) / row.file).string();
@@ -104,6 +105,7 @@ Ledger emptied(const Ledger& ledger) {
   for (const MeasuredRow& row : ledger.rows) {
     const auto found = std::ranges::find(ledger.by_script, row.file,
                                          [](const ScriptRow& r) { return r.row.file; });
+    // A row by its script stands in for the shipped one; without words for it there is none.
     if (found == ledger.by_script.end())
       result.rows.push_back(row);
     else if (!found->lacking)

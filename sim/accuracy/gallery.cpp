@@ -133,6 +133,7 @@ struct GainRuns {
 
 GainRuns plan(Runs& runs, const Technique& t, const Keys& assumed = {},
               AssumedIn in = AssumedIn::both) {
+  // What is assumed goes into the scenarios that the row names.
   const Keys without = in == AssumedIn::technique ? Keys{} : assumed;
   const Keys with = in == AssumedIn::baseline ? t.set : with_more(t.set, assumed);
   GainRuns result{t.experts,
@@ -263,6 +264,7 @@ bool is_assumed(const Technique& row) {
 
 std::optional<double> gain_error(const Technique& row) {
   if (!is_published(row) || is_bound(row)) return {};
+  // A gain inside a published range has no error; outside the nearer end judges it.
   if (has_range(row) && is_within(row, row.forecast)) return {};
   const double end = row.forecast < row.at_least ? row.at_least : row.at_most;
   const double published = has_range(row) ? end : row.gain;
@@ -309,6 +311,7 @@ Gallery measure_gallery(const std::string& folder, const SearchPath& search, int
   Runs runs;
   std::vector<RowRuns> needed;
   for (const Technique& t : gallery.techniques) needed.push_back(plan_row(runs, t));
+  // Each scenario runs once, however many rows compare it.
   runs.prepare(folder, search);
   check_differences(gallery, needed, runs);
   const std::vector<RunResult> results = runs.results(workers);

@@ -210,6 +210,7 @@ Gallery read_gallery(const std::string& path, const SearchPath& search) {
   Section section{root, {}, reading};
   describe(section, gallery);
   section.finish();
+  // What reads well by itself need not go together.
   check(gallery, fs::path(path).parent_path(), root, reading);
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
   return gallery;

@@ -22,6 +22,7 @@ std::string error_text(const Technique& row) {
 std::string verdict_text(const Technique& row, bool counts) {
   const bool bound = row.gain == 0 && row.at_least == 0 && row.at_most > 0;
   const Verdict verdict = verdict_of(row, row.forecast);
+  // A bound says that the gain is no larger, and nothing else.
   std::string text{bound && verdict == Verdict::within ? "below the bound" : name(verdict)};
   if (is_assumed(row)) text += ", assumed";
   if (!row.apart.empty()) text += ", apart";

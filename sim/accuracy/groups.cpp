@@ -17,6 +17,7 @@ ErrorFigures figures_of(const Ledger& ledger, const Chooser& chosen) {
   return figures(std::move(errors));
 }
 
+/// How well the forecast has the published order (Spearman).
 double ranks_of(const Ledger& ledger, const Chooser& chosen) {
   std::vector<double> published, forecast;
   for (const MeasuredRow& row : ledger.rows)
@@ -35,6 +36,7 @@ LedgerGroup group(const Ledger& ledger, std::string name, const Chooser& chosen)
           part(RowLabel::held_out), part(RowLabel::foreign),    ranks_of(ledger, chosen)};
 }
 
+/// In the order of the ledger.
 std::vector<std::string> families_of(const Ledger& ledger, const Chooser& chosen) {
   std::vector<std::string> families;
   for (const MeasuredRow& row : ledger.rows)

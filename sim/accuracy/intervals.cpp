@@ -143,6 +143,7 @@ IntervalClass interval_class(const Rows& unseen, const Widening& classes,
   std::vector<double> widths;
   double inside = 0;
   for (const std::string& family : families_of(rows)) {
+    // A source is judged by the rows of all others, as a new one would be.
     const QuotientRange range = range_of(without(unseen, family), classes, quotient);
     for (const MeasuredRow* row : rows) {
       if (row->family != family) continue;

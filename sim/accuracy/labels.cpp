@@ -83,6 +83,7 @@ SourceLabels read_labels(const std::string& folder, const SearchPath& search) {
 RowLabel label_of(const SourceLabels& labels, std::string_view file, std::string_view name) {
   const fs::path path{file};
   if (path.parent_path().filename() == superseded_folder) return RowLabel::superseded;
+  // The outermost folder is the source.
   const bool foreign = std::ranges::any_of(
       labels.foreign, [&](const std::string& f) { return path.begin()->string() == f; });
   if (foreign) return RowLabel::foreign;

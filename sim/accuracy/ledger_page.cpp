@@ -123,6 +123,7 @@ std::string replace_ledger(const std::string& page, const std::string& path,
                        fmt::format("has no place for the ledger, allowed: the lines '{}' "
                                    "and '{}'",
                                    begin_mark, end_mark)}});
+  // What stands outside of the marks is written by hand.
   return page.substr(0, begin + begin_mark.size()) + "\n" + markdown + page.substr(end);
 }
 

@@ -49,6 +49,7 @@ ErrorFigures plain_figures(const std::vector<PlainRow>& rows, MeasuredRow PlainR
   std::vector<double> errors;
   for (const PlainRow& row : rows) {
     const MeasuredRow& measured = row.*side;
+    // Refused rows have no error.
     if (measured.failure.empty() && (family.empty() || measured.family == family))
       errors.push_back(measured.forecast / measured.published - 1);
   }
@@ -93,6 +94,7 @@ std::vector<PlainRow> measure_plain(const std::string& folder, const SearchPath&
   std::vector<PlainRow> result;
   result.reserve(ledger.size());
   for (const MeasuredRow& row : ledger) result.push_back({row, row, row});
+  // Once with the row's own framework, once with the one that its device makes us assume.
   for (const PlainFramework framework : {PlainFramework::named, PlainFramework::assumed}) {
     const auto side = framework == PlainFramework::named ? &PlainRow::named : &PlainRow::assumed;
     std::vector<PublishedRow> plain;

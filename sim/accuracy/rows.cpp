@@ -94,6 +94,7 @@ std::vector<PublishedRow> published_rows(const std::string& folder, const Search
   for (const fs::path& file : scenario_files(folder)) {
     try {
       Scenario scenario = prepare_scenario(file.string(), {}, search);
+      // A scenario without a published step is no row.
       if (!scenario.expect || !scenario.expect->step_time) continue;
       rows.push_back(published_row(file.lexically_relative(folder), labels, std::move(scenario)));
     } catch (const InputError& error) {

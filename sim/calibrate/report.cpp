@@ -68,6 +68,7 @@ std::string numbers_text(const std::vector<FittedValue>& values,
                                  "known to", "hard to tell from");
   for (const FittedValue& v : values) {
     const Identified& i = v.identified;
+    // Other numbers are named only where they can hardly be told apart.
     const std::string like = std::abs(i.correlation) <= alike
                                  ? ""
                                  : fmt::format("{} ({:+.2f})", rivals[i.rival].path, i.correlation);

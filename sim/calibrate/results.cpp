@@ -89,6 +89,7 @@ FitProblem problem(const std::vector<const PublishedRow*>& rows, Numbers numbers
   for (const FittedNumber& n : numbers) {
     p.low.push_back(std::log(n.low));
     p.high.push_back(std::log(n.high));
+    // A cluster file may have a number outside of the bounds.
     p.start.push_back(std::log(std::clamp(n.get(cluster), n.low, n.high)));
     p.spread.push_back(n.doubt);
   }

@@ -104,6 +104,7 @@ OperatorCost read_cost(const Part& part) {
   OperatorCost cost{numbers[0].number(), numbers[1].number(), numbers[2].number(),
                     numbers[3].number()};
   if (numbers.size() == 5) cost.compile = numbers[4].number();
+  // Compiling is a part of what the main thread does.
   if (cost.compile > cost.main) part.fail("compiles for longer than the main thread works");
   return cost;
 }
@@ -111,6 +112,7 @@ OperatorCost read_cost(const Part& part) {
 Instructions read_code(const Part& part, const StageProgram& program) {
   static const std::vector<std::string> words{"compute", "communicate", "wait", "host_sync",
                                               "host_copy"};
+  // Of an entry, the word itself included.
   static const std::vector<std::size_t> sizes{2, 4, 2, 2, 1};
   Instructions code;
   for (const Part& entry : part.list()) {
@@ -170,6 +172,7 @@ void read_segment(const Part& part, StageProgram& program) {
   std::vector<std::uint32_t> names;
   for (const Part& operator_name : part.at("operators").list()) {
     const std::string text = operator_name.text();
+    // A name that several operators have is stored once.
     const auto found = std::ranges::find(program.operator_names, text);
     names.push_back(static_cast<std::uint32_t>(found - program.operator_names.begin()));
     if (found == program.operator_names.end()) program.operator_names.push_back(text);

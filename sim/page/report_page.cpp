@@ -86,6 +86,7 @@ void PageData::choose_rows() {
 
 std::string PageData::row_name(std::uint32_t c) const {
   const RankClasses& classes = run_.network.classes;
+  // The only row of a stage needs no rank.
   const bool alone = std::ranges::count(classes.stage, classes.stage[c]) == 1;
   return alone ? fmt::format("stage {}", classes.stage[c].value)
                : fmt::format("s{} r{}", classes.stage[c].value, classes.representative[c].value);

@@ -32,6 +32,7 @@ std::string profiler_communication(const std::string& of) {
   return found->second;
 }
 
+/// A name that no class has is that of a given time.
 KernelClass class_of_name(const std::string& of) {
   for (std::size_t k = 0; k < kernel_classes; ++k)
     if (of == name(static_cast<KernelClass>(k))) return static_cast<KernelClass>(k);
@@ -173,6 +174,7 @@ class Tracer {
 
 }  // namespace
 
+/// Types that classified() puts into the same class again when the file is read.
 const char* profiler_type(KernelClass which) {
   static constexpr std::array types{"MatMulV3",
                                     "GroupedMatmul",

@@ -56,6 +56,7 @@ std::string unit_name(const Unit& unit) {
 const std::string& operator_name(const StageProgram& program, std::uint32_t segment,
                                  std::size_t index) {
   static const std::string nameless = "compute";
+  // Programs of given times have no names.
   if (segment >= program.segment_names.size() || program.segment_names[segment].size() <= index)
     return nameless;
   return program.operator_names[program.segment_names[segment][index]];

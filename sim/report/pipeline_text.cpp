@@ -45,6 +45,7 @@ Cell cell_of(WaitPart part) {
   return {' ', ""};
 }
 
+/// With the number of the micro-batch where there is room for it.
 std::string label_of(const Unit& unit, std::size_t room) {
   static constexpr const char* letters[] = {"F", "B", "b", "w"};
   const std::string letter = letters[static_cast<std::size_t>(unit.kind)];

@@ -122,6 +122,7 @@ std::string memory_line(const Metrics& metrics, const Scenario& scenario, const 
                   tight ? ", tight" : "");
   text += memory_parts(*worst, scenario);
   text += host_memory_line(forecast, paint);
+  // Where the capacity lies between both ends the peak alone says too little.
   if (tight)
     text += fmt::format("  peak, 80%      {:>10}    to {}{}\n", human(Bytes{*metrics.memory_low}),
                         human(Bytes{*metrics.memory_high}), metrics.memory_of.clause());
@@ -343,6 +344,7 @@ std::string breakdown(const Forecast& forecast, const Paint& paint) {
   for (const Part& part : parts_of(forecast.mean)) {
     const double share = part.time / forecast.step_time;
     const bool indented = part.level == Part::Level::of_sum;
+    // Parts of a sum have no bars, so that all bars add up to the step.
     const std::string cells = indented ? "" : bar(share);
     text += fmt::format("  {:<24}{:>10}  {:>5.1f}%{}{}\n", (indented ? "  " : "") + part.name,
                         human(part.time), 100 * share, cells.empty() ? "" : "  ",

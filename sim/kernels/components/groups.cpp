@@ -61,6 +61,7 @@ std::string size_class(const OperatorRequest& request, const OperatorForecaster&
   const OperatorClass of = request.kind->of;
   const SizeClasses* classes = classes_of(of);
   if (classes == nullptr) return attention_class(request.shape);
+  // Vector kernels are as large as what they move.
   const bool bytes = of == OperatorClass::vector;
   return class_between(*classes, bytes ? cluster.forecast(request).bytes.value() : request.shape.m);
 }

@@ -65,6 +65,7 @@ ComponentLedger measure_components(const std::string& folder, const SearchPath& 
   for (const MeasurementFolder& found : measurement_folders(folder, search)) {
     const std::filesystem::path path = std::filesystem::path(folder) / found.name;
     std::optional<OperatorClusters> clusters;
+    // Tables of devices without a cluster file are counted, not forecast.
     if (found.cluster != "none")
       clusters.emplace(found.cluster, std::vector<std::string>{}, search);
     for (const MeasurementTable& table : found.tables) {

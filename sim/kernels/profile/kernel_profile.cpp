@@ -118,6 +118,7 @@ std::vector<std::string> unknown_names(const std::vector<TracedKernel>& kernels)
   std::map<std::string, double> times;
   for (const TracedKernel& kernel : kernels)
     if (kernel.of == "other") times[kernel.name] += kernel.duration;
+  // Longest first, then by name.
   std::vector<std::pair<double, std::string>> order;
   order.reserve(times.size());
   for (const auto& [name, time] : times) order.emplace_back(-time, name);
@@ -157,6 +158,7 @@ double seconds_between(const Microseconds& from, const Microseconds& to) {
          (static_cast<double>(to.whole - from.whole) + (to.fraction - from.fraction));
 }
 
+/// No kernel is that long, and no clock that late: such a file is broken.
 std::string wrong_times(double start, double duration) {
   if (duration < 0) return "has a negative duration, allowed: 0 or more";
   if (!(duration <= longest_kernel))

@@ -14,6 +14,7 @@ using Shape = std::vector<double>;
 constexpr double microsecond = 1e-6;
 constexpr double longest_gap = 50;  // us; beyond it the device waited for the host or for a peer
 
+/// "4096,1024;1024,512" is a shape for each operand.
 std::vector<Shape> shapes_of(const std::string& text) {
   std::vector<Shape> shapes;
   for (const std::string& part : split(text, ';')) {
@@ -43,6 +44,7 @@ double bytes_of(const std::string& shapes, const std::string& types) {
   const std::vector<Shape> sizes = shapes_of(shapes);
   const std::vector<std::string> names = split(types, ';');
   double bytes = 0;
+  // Where there are fewer types than shapes, the last one is that of the others.
   for (std::size_t i = 0; i < sizes.size(); ++i)
     bytes += product(sizes[i]) * element_bytes(i < names.size() ? names[i] : names.back());
   return bytes;
@@ -141,6 +143,7 @@ std::optional<Operator> kernel_operator(const KernelRow& row) {
   if (row.type.starts_with("MatMul")) return matmul(row, in, out);
   if (row.type.starts_with("FlashAttentionScore"))
     return attention(row, in, row.type.find("Grad") != std::string::npos);
+  // Anything else streams its operands.
   const Operator vector = made(row, MemoryBoundWork{}, 0, LaunchClass::vector);
   if (vector.bytes.value() == 0) return {};
   return vector;

@@ -31,6 +31,7 @@ void read_step_trace(const std::string& path, Profile& profile) {
   const CsvTable table{path};
   const std::size_t computing = table.column({"Computing"}), free = table.column({"Free"});
   const std::size_t exposed = table.column({"Communication(Not Overlapped)"});
+  // Over the steps of the profile.
   const auto mean = [&](std::size_t column) {
     double sum = 0;
     for (std::size_t r = 0; r < table.rows(); ++r) sum += table.number(r, column).value_or(0);
@@ -42,6 +43,7 @@ void read_step_trace(const std::string& path, Profile& profile) {
 }
 
 std::optional<CollectiveKind> kind_of(std::string name) {
+  // Tests of libraries call it so.
   if (name == "alltoall") name = "all_to_all";
   for (std::size_t k = 0; k < collective_kinds; ++k)
     if (name == stepcast::name(static_cast<CollectiveKind>(k)))

@@ -183,6 +183,7 @@ ClassComparison compared(const std::string& of, const Counted& forecast, const C
   const std::vector<Launch>&a = list(forecast), &b = list(profile);
   ClassComparison row{
       of, (a.empty() ? profile : forecast).communicates.at(of), a.size(), b.size(), sum(a), sum(b)};
+  // Both lists ascend by duration, so that launches can be paired in order.
   const Alignment alignment = align(durations(a), durations(b));
   row.ratio = alignment.ratio;
   split_pairs(a, b, alignment, row);
