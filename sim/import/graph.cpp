@@ -7,6 +7,7 @@ std::optional<std::int64_t> import_graph(const std::string& path, const std::str
                                          const ImportOptions& options, Draft& draft) {
   const std::string file = path_of(path);
   draft.set("workload.graph", "'" + file + "'", {}, path);
+  // The graph says how many ranks the job has.
   const TaskGraph graph = read_graph(file);
   if (options.devices && *options.devices != graph.plan.world())
     draft.wrong({{},
