@@ -16,6 +16,7 @@ OrderedJson shares(const std::vector<PathShare>& rows) {
   return list;
 }
 
+/// JSON has no infinity: a slack that nothing bounds is null.
 OrderedJson finite(double value) {
   return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
 }

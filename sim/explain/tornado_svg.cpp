@@ -38,11 +38,13 @@ std::string row_svg(const Elasticity& row, double y, double centre, double scale
 std::string tornado_svg(const Scenario& scenario, const Explanation& explanation, std::size_t top) {
   const auto& rows = explanation.elasticities;
   const std::size_t count = std::min(top, rows.size());
+  // Never equal, as the scale divides by their difference.
   double most = 1e-9, least = -1e-9;
   for (std::size_t i = 0; i < count; ++i) {
     most = std::max(most, rows[i].value);
     least = std::min(least, rows[i].value);
   }
+  // Numbers stand beyond the bars on both sides.
   constexpr double number_width = 64;
   const double room = page_width - label_width - 2 * margin - 2 * number_width;
   const double scale = room / (most - least);
