@@ -48,6 +48,7 @@ Outcome compare(const CompareOptions& options) {
     bad_option("--rank", "is given without a profile, allowed: A PROFILE --rank N");
   std::vector<SideRequest> requests;
   for (const std::string& file : options.files) requests.push_back({file});
+  // Variants are those of the first file.
   for (const std::string& variant : options.variants)
     requests.push_back({options.files.front(), settings_of(variant)});
   if (requests.size() < 2)

@@ -161,6 +161,7 @@ void add_list(CommandLine& line) {
 
 void add_completion(CommandLine& line) {
   auto shell = std::make_shared<std::string>();
+  // Known only when the command is there, which refers to it.
   const auto program = std::make_shared<const CLI::App*>();
   CLI::App* sub = line.command("completion", "print a completion script for the shell",
                                "stepcast completion bash > /etc/bash_completion.d/stepcast",

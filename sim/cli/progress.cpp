@@ -32,6 +32,7 @@ Progress::Progress()
       quiet_{!spdlog::should_log(spdlog::level::warn)} {}
 
 Progress::~Progress() {
+  // What follows begins on an empty line.
   if (drawn_) std::cerr << "\r\x1b[K" << std::flush;
 }
 
@@ -42,6 +43,7 @@ void Progress::step(std::size_t done, std::size_t of, const std::string& line) {
     return;
   }
   const auto now = std::chrono::steady_clock::now();
+  // The last step is always drawn.
   if (drawn_ && now - shown_ < between_drawings && done < of) return;
   shown_ = now;
   drawn_ = true;
