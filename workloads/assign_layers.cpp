@@ -30,6 +30,7 @@ std::vector<std::size_t> chunk_ends(const WorkloadSpec& spec, const ClusterSpec&
     case ParallelPlan::Layers::automatic:
       break;
   }
+  // By the times that layers are forecast to take.
   return balanced_ends(layer_times(spec, cluster), spec.plan.chunk_map());
 }
 

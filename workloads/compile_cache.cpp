@@ -80,6 +80,7 @@ double cache_misses(const std::vector<LikelyShapes>& shapes, double kept) {
 
 RuntimeSpec with_misses(const WorkloadSpec& spec) {
   RuntimeSpec runtime = spec.runtime;
+  // Without a cache the misses are those that were stated.
   if (runtime.compile_cache > 0 && spec.model.moe)
     runtime.compile_misses =
         cache_misses(routed_shapes(spec), static_cast<double>(runtime.compile_cache));

@@ -38,6 +38,7 @@ void HostOffload::settle(Instructions& out) {
 }
 
 void HostOffload::fetch_experts(const Pieces& pieces, Instructions& out) {
+  // Pieces without experts have nothing to wait for.
   expert_slots_.assign(pieces.size(), std::nullopt);
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (pieces[i].parameters.expert <= 0) continue;

@@ -75,6 +75,7 @@ void HostQueue::remember(std::uint64_t operators, bool each_known, double device
 
 void HostQueue::prefetch() const {
   if (runs_.empty()) return;
+  // Of a cache line.
   constexpr std::size_t per_line = 64 / sizeof(End);
   for (std::size_t run = 0; run < 4 * per_line; run += per_line)
     __builtin_prefetch(&runs_[place(first_ + run)]);
@@ -194,6 +195,7 @@ void HostQueue::reserve_runs() {
 }
 
 void HostQueue::shift(double time) {
+  // Micro-batches that repeat are skipped, and all dates move by what they would have taken.
   for (std::uint64_t run = first_; run < next_; ++run) runs_[place(run)].device += time;
   for (Start& start : starts_) {
     Clocks& entry = start.entry;

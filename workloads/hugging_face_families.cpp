@@ -31,10 +31,12 @@ void read_grouped_fine(JsonConfig& config, ModelSpec& model, bool normed) {
   if (model.moe) model.moe->correction_bias = true;
 }
 
+/// Norms of queries and keys where the file says so.
 void read_glm4_moe(JsonConfig& config, ModelSpec& model) {
   read_grouped_fine(config, model, false);
 }
 
+/// Norms of queries and keys unless the file denies it.
 void read_normed_fine(JsonConfig& config, ModelSpec& model) {
   read_grouped_fine(config, model, true);
 }
@@ -64,6 +66,7 @@ void read_minimax_m2(JsonConfig& config, ModelSpec& model) {
   model.mtp_layers = config.count_or(0, {"num_mtp_modules"}, 0);
 }
 
+/// Layer norms in place of RMS norms.
 void read_phimoe(JsonConfig& config, ModelSpec& model) {
   read_dense(config, model);
   read_all_experts(config, model);
@@ -99,6 +102,7 @@ void read_one_shared(JsonConfig& config, ModelSpec& model, bool bias) {
 void read_qwen2_moe(JsonConfig& config, ModelSpec& model) { read_one_shared(config, model, true); }
 void read_pangu_pro(JsonConfig& config, ModelSpec& model) { read_one_shared(config, model, true); }
 
+/// Query, key and value have biases unless the file denies it.
 void read_biased(JsonConfig& config, ModelSpec& model) {
   read_grouped_attention(config, model);
   read_bias(config, model, config.flag_or(true, {"bias"}));
@@ -114,6 +118,7 @@ void read_ernie(JsonConfig& config, ModelSpec& model) {
   // Shared experts are as wide as routed ones.
   if (model.moe->shared_experts > 0) model.moe->shared_hidden = model.moe->expert_hidden;
   const std::int64_t first = config.count_or(0, {"moe_layer_start_index"}, 0);
+  // The interval counts layers from 1, its ends count from 0.
   const std::int64_t last = config.count_or(model.layers - 1, {"moe_layer_end_index"}, 0);
   const std::int64_t step = config.count_or(1, {"moe_layer_interval"});
   std::vector<bool> marked;
@@ -155,8 +160,10 @@ void read_gemma(JsonConfig& config, ModelSpec& model, std::int64_t full_every) {
   model.tied_embeddings = config.flag_or(true, {"tie_word_embeddings"});
 }
 
+/// Every second layer sees all tokens.
 void read_gemma2(JsonConfig& config, ModelSpec& model) { read_gemma(config, model, 2); }
 
+/// Every sixth layer sees all tokens unless the file says otherwise.
 void read_gemma3(JsonConfig& config, ModelSpec& model) {
   read_gemma(config, model, config.count_or(6, {"sliding_window_pattern"}));
   model.qk_norm = QkNorm::head;
@@ -266,6 +273,7 @@ void read_gptj(JsonConfig& config, ModelSpec& model) {
   model.block = Block::parallel;
 }
 
+/// Blocks of GPT-J, with biases everywhere.
 void read_phi(JsonConfig& config, ModelSpec& model) {
   read_gptj(config, model);
   model.bias = ModelSpec::Bias::all;
@@ -300,11 +308,13 @@ void read_cohere(JsonConfig& config, ModelSpec& model) {
   model.tied_embeddings = config.flag_or(true, {"tie_word_embeddings"});
 }
 
+/// Every fourth layer sees all tokens unless the file says otherwise.
 void read_cohere2(JsonConfig& config, ModelSpec& model) {
   read_cohere(config, model);
   read_window(config, model, true, config.count_or(4, {"sliding_window_pattern"}));
 }
 
+/// Layer norms, and parallel parts where the file says so.
 void read_stablelm(JsonConfig& config, ModelSpec& model) {
   read_grouped_attention(config, model);
   if (config.flag_or(false, {"use_qkv_bias"})) model.bias = ModelSpec::Bias::qkv;

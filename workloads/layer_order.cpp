@@ -14,6 +14,7 @@ namespace stepcast {
 
 namespace {
 
+/// Waits and read-backs stay where they are.
 Slack slack_of(const LayerItem& item) {
   if (const auto* op = std::get_if<Operator>(&item)) return op->slack;
   if (const auto* call = std::get_if<LayerCommunication>(&item)) return call->slack;

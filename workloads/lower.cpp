@@ -33,6 +33,7 @@ double executed_flops(const Pieces& pieces) {
   return sum;
 }
 
+/// Of attention cores alone.
 double executed_attention(const Pieces& pieces) {
   double sum = 0;
   for (const PlacedPiece& placed : pieces)

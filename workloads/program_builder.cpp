@@ -25,6 +25,7 @@ Seconds of_class(const OperatorClassTimes& times, LaunchClass launch) {
   return Seconds{0};
 }
 
+/// What a wait for the stream counts as.
 ExposedKind exposed_kind(Stream stream) {
   switch (stream) {
     case Stream::tensor:
@@ -115,6 +116,7 @@ OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime, const Cl
     case RuntimeSpec::Dispatch::eager:
       cost.main = dispatch;
       break;
+    // One thread hands operators over, another launches them (docs/models/segments.md).
     case RuntimeSpec::Dispatch::task_queue:
       cost.main = host.task_queue_main * dispatch;
       cost.worker = host.task_queue_worker * dispatch;
@@ -195,6 +197,7 @@ void ProgramBuilder::communicate(const LayerItem& item, Instructions& out) {
     const std::uint32_t slot = slot_of(call->id);
     issue(call->name, call->group, call->call, slot, true, out, call->algorithm, call->in_kernel,
           call->kernel);
+    // Until its WaitFor operators run beside it.
     if (call->overlapped) {
       expects(call->id.role != CommunicationRole::other, "what is waited for later has a role");
       under_way_.insert(call->id);

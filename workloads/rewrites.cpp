@@ -67,6 +67,7 @@ LayerItems with_weight_casts(LayerItems items) {
     const auto* op = std::get_if<Operator>(&item);
     const double read = op != nullptr ? op->weights : 0;
     const double written = op != nullptr ? op->accumulated : 0;
+    // In front of the product that reads them; gradients behind the one that makes them.
     if (read > 0) out.push_back(beside(*op, " weights cast", 0, moved * read));
     std::optional<Operator> gradient;
     if (written > 0) gradient = beside(*op, " cast", 0, moved * written);

@@ -40,6 +40,7 @@ StageParameters stage_parameters(const WorkloadSpec& spec,
     return weight_bytes * (rank.dense + rank.experts) -
            (weight_bytes - fp8_weight_bytes) * (cast.dense + cast.experts);
   };
+  // No weight here is gathered in FP8.
   add(ends(spec.model, slices), {});
   for (const LayerTable::Slice& slice : slices) {
     for (std::int64_t layer = slice.first; layer < slice.first + slice.count; ++layer) {

@@ -70,6 +70,7 @@ Share& Share::operator+=(const Share& other) {
 
 namespace {
 
+/// What the rows of a layer may depend on.
 LayerContext context_of(const WorkloadSpec& spec, const PieceKey& key, const ExpertLoads& loads,
                         double load) {
   return {.model = spec.model,
@@ -116,12 +117,14 @@ Passes unfused_passes(const WorkloadSpec& spec, const PieceKey& key, const Exper
 
 Passes run_of(Passes passes, const WorkloadSpec& spec, const DeviceSpec& device,
               FusionChoices& choices) {
+  // Choices are repeated in the order in which they were made.
   for (LayerItems* items : {&passes.forward, &passes.backward_input, &passes.backward_weight,
                             &passes.backward, &passes.recomputed})
     *items = as_run(std::move(*items), spec, device, choices);
   return passes;
 }
 
+/// Weight gradients by themselves stay as they are written.
 Passes reordered(Passes passes, const PassOrders& orders) {
   passes.forward = in_order(passes.forward, orders.forward);
   passes.backward = in_order(passes.backward, orders.backward);
@@ -135,6 +138,7 @@ Passes reordered(Passes passes, const PassOrders& orders) {
 PassOrders pass_orders(const WorkloadSpec& spec, const ClusterSpec& cluster, const PieceKey& key,
                        const ExpertLoads& loads) {
   if (spec.runtime.layer_order == RuntimeSpec::LayerOrder::plain) return {};
+  // All ranks follow the order of the fullest one, which is found before kernels are fused.
   const Passes passes = unfused_passes(spec, key, loads, loads.largest());
   const DeviceSpec device = in_step(cluster.device);
   const bool fp8 = spec.training.precision == TrainingSpec::Precision::fp8_mixed;

@@ -36,6 +36,7 @@ std::vector<WeightPart> first_share(const StageWeights& weights, std::int64_t re
   std::int64_t left = weights.all / element / replicas;
   std::vector<WeightPart> parts;
   for (std::size_t weight = 0; weight < weights.bytes.size() && left > 0; ++weight) {
+    // The last one may be cut.
     parts.push_back({weight, std::min(left, weights.bytes[weight] / element)});
     left -= parts.back().elements;
   }

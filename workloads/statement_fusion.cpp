@@ -163,6 +163,7 @@ void add_group(LayerItems& out, Statements group, const DeviceSpec& device,
       continue;
     }
     auto* before = out.empty() ? nullptr : std::get_if<Operator>(&out.back());
+    // Groups that were cut are not stacked.
     const bool beside = group.front().flow->group->beside && all.size() == 1;
     if (beside && before != nullptr && before->role == op->role &&
         stack(*before, *op, device, choices))

@@ -343,6 +343,7 @@ const AttentionWork* between_transposed(const LayerItem& item, const KernelSpec&
   return op == nullptr ? nullptr : std::get_if<AttentionWork>(&op->work);
 }
 
+/// nullptr: the library's kernel stays.
 const Unfused* replacement(const LayerItem& item, const std::vector<Unfused>& table) {
   const auto* op = std::get_if<Operator>(&item);
   if (op == nullptr || !std::holds_alternative<MemoryBoundWork>(op->work)) return nullptr;
