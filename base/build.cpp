@@ -55,6 +55,7 @@ std::string hexadecimal(const std::string& bytes) {
   return text;
 }
 
+/// A module is told by an address of its code, whatever its file is called.
 bool holds(const dl_phdr_info& module, ElfW(Addr) code) {
   for (const auto& segment : std::span(module.dlpi_phdr, module.dlpi_phnum)) {
     const ElfW(Addr) begin = module.dlpi_addr + segment.p_vaddr;

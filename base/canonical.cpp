@@ -10,6 +10,7 @@
 namespace stepcast {
 namespace {
 
+/// Without blanks: texts are compared and hashed.
 std::string table_text(const Table& table) {
   std::string text = "[";
   for (const auto& row : table) {

@@ -21,6 +21,7 @@ void read_files_only_from(const std::vector<fs::path>& folders) {
   for (const fs::path& folder : folders) {
     std::error_code failure;
     const fs::path path = fs::canonical(folder, failure);
+    // A folder that is not there allows nothing.
     if (!failure) real.push_back(path);
   }
   allowed() = std::move(real);

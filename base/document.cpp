@@ -302,6 +302,7 @@ std::string read_document_text(const std::string& path, const SearchPath& search
                                std::string_view format) {
   if (!path.empty() && path != "-" && !find_file(path, {}, search)) {
     const std::string hint = file_hint(path, {}, search);
+    // Without a hint read_file() says what is allowed.
     if (!hint.empty()) refuse({path}, {}, "does not exist" + hint);
   }
   return read_file(document_path(path, search), format);

@@ -305,6 +305,7 @@ void check_text(std::string_view text, const std::string& name, const std::strin
     const auto byte = static_cast<unsigned char>(text[i]);
     const bool control =
         (byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t') || byte == 0x7F;
+    // Control characters are UTF-8, but no text.
     const std::size_t length = control ? 0 : utf8_length(text.substr(i));
     if (length == 0) {
       char hex[8];

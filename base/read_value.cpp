@@ -214,6 +214,7 @@ std::string Reader::table(const Choice& choice) const {
       table.back().push_back(*value);
     }
   }
+  // Written only when all of it is right.
   *choice.table = std::move(table);
   choice.set(choice.table_option);
   return {};

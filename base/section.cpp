@@ -136,6 +136,7 @@ void Section::list(std::string_view key, std::string_view doc, std::size_t,
   const Node* node = take(key);
   const std::string allowed = "a list of mappings (" + std::string(doc) + ")";
   if (node == nullptr) {
+    // A part of a file need not have everything.
     if (!reading_.partial) fail(node_.place, child(key), "is missing, allowed: " + allowed);
     return;
   }
@@ -179,6 +180,7 @@ void Section::paths(std::string_view key, std::string_view, const PathMap& map) 
 }
 
 void Section::finish() {
+  // Which keys may stand here is not known.
   if (all_known_) return;
   for (const Node::Entry& entry : node_.entries) {
     if (std::ranges::find(known_, entry.key) != known_.end()) continue;

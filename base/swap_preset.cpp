@@ -25,6 +25,7 @@ std::string remedy(const std::string& path, const Node& over, const std::vector<
 
 void note_beside(Node& node, const std::string& key, const Place& place) {
   if (!node.extended) return;
+  // A copy, because copies of a node share what is noted.
   auto noted = std::make_shared<Extended>(*node.extended);
   noted->beside.insert_or_assign(key, place);
   node.extended = std::move(noted);

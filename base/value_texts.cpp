@@ -71,6 +71,7 @@ std::string quoted(const Node& node) {
   return (node.quoted ? "the quoted text '" : "'") + text + "'";
 }
 
+/// Numbers come from somewhere; words and lists are the user's choice.
 bool may_state_source(const Target& target) {
   return std::holds_alternative<std::int64_t*>(target) || std::holds_alternative<PartsOf>(target) ||
          std::holds_alternative<Seconds*>(target) || std::holds_alternative<Bytes*>(target) ||
