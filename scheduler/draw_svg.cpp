@@ -129,6 +129,7 @@ class Picture {
 
   std::string ticks() const {
     constexpr double least_pixels = 60;
+    // At round times, and at least so many pixels apart.
     const double step = tick_step(least_pixels / scale_), bottom = header + rows();
     std::string svg;
     for (int i = 0; i * step <= drawing_.times.makespan.value() * (1 + 1e-9); ++i) {
@@ -150,6 +151,7 @@ class Picture {
         svg += box(order[i], time, y(s), row_height);
         continue;
       }
+      // A pair shares the row of its stage.
       svg += box(order[i], time, y(s), row_height / 2);
       ++i;
       svg += box(order[i], time, y(s) + row_height / 2, row_height / 2);

@@ -95,6 +95,7 @@ class PlanSearch {
     return plan_score(space_.spec, p, time);
   }
   std::size_t simulations_left() const {
+    // The best points are simulated whatever the limit of proofs is.
     const auto most = static_cast<double>(std::max(space_.spec.simulations, space_.spec.top));
     return static_cast<std::size_t>(std::max(most - result_.counts.simulated, 0.0));
   }
