@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <sstream>
 
 #include "nearest_file.hpp"
@@ -74,6 +75,46 @@ void merge_at(const std::string& path, Node& base, Node over, std::vector<Diagno
   }
 }
 
+/// Files that were parsed, by name. A command asks for the kind of a file before it reads it, and
+/// points of a sweep extend the same presets.
+class ParsedFiles {
+ public:
+  /// As parse_document; a text with repeated keys is parsed each time.
+  Node parse(std::string_view text, const std::string& name, std::vector<Diagnostic>* repeated) {
+    {
+      const std::lock_guard lock{mutex_};
+      const auto found = known_.find(name);
+      if (found != known_.end() && found->second.text == text) return found->second.root;
+    }
+    std::vector<Diagnostic> twice;
+    Node root = parse_document(text, name, &twice);
+    if (!twice.empty()) return parse_document(text, name, repeated);
+    const std::lock_guard lock{mutex_};
+    if ((bytes_ += text.size()) > most_bytes) {
+      known_.clear();
+      bytes_ = text.size();
+    }
+    return known_.insert_or_assign(name, Parsed{std::string(text), std::move(root)})
+        .first->second.root;
+  }
+
+ private:
+  struct Parsed {
+    std::string text;
+    Node root;
+  };
+  static constexpr std::size_t most_bytes = std::size_t{4} << 20U;
+
+  std::mutex mutex_;
+  std::map<std::string, Parsed> known_;
+  std::size_t bytes_ = 0;  ///< of texts that were kept since it was empty
+};
+
+ParsedFiles& parsed_files() {
+  static ParsedFiles files;
+  return files;
+}
+
 void throw_all(std::vector<Diagnostic> wrong) {
   if (!wrong.empty()) throw InputError(std::move(wrong));
 }
@@ -87,7 +128,7 @@ class Loader {
 
   Node load(const fs::path& path, std::string_view text) {
     open_.push_back(identity(path));
-    Node root = parse_document(text, path.string(), repeated_);
+    Node root = parsed_files().parse(text, path.string(), repeated_);
     resolve(root, {}, path.parent_path());
     open_.pop_back();
     if (open_.empty()) throw_all(std::move(wrong_));

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "outputs.hpp"
+#include "progress.hpp"
 #include "stepcast/base/phases.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/version.hpp"
@@ -118,6 +119,8 @@ int CommandLine::main(int argc, char** argv) {
   check_options();
   const auto begin = std::chrono::steady_clock::now();
   PhaseLog log;
+  const WorkProgress progress(quiet_);
+  end_cleanly();
   const Outcome outcome = chosen_();
   log.end();
   spdlog::debug("{} took {:.3f} s", app_->get_subcommands().front()->get_name(),

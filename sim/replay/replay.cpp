@@ -102,6 +102,7 @@ Replayer::Replayer(const ReplayInput& input)
 }
 
 Timeline Replayer::run() {
+  if (watched_) expect_work(expected());
   for (auto r = static_cast<RankIndex>(ranks_.size()); r-- > 0;) wake(r);
   work();
   engine_.run(*this);
@@ -344,6 +345,8 @@ bool Replayer::run_unit(RankIndex r) {
   if (rank.part == Part::settle && !settle_send(r)) return false;
   end_unit(r);
   settle_when_due();
+  constexpr std::uint64_t units_between = 1 << 14;
+  if (watched_ && ++units_ % units_between == 0) tell_progress(r);
   rank.part = Part::receive;
   rank.pc = 0;
   rank.unit += unit->with_next ? 2 : 1;

@@ -205,10 +205,6 @@ ApiAnswer answered(const std::string& line, const Json& body, bool is_json) {
 
 }  // namespace
 
-ApiAnswer refused(int status, const std::string& text) {
-  return {status, text_of(Json{{"error", text}})};
-}
-
 Api::Api(std::vector<std::string> worker, const std::vector<fs::path>& folders)
     : worker_{std::move(worker)} {
   const SearchPath search{folders};

@@ -15,7 +15,7 @@
 namespace stepcast {
 namespace {
 
-constexpr std::size_t most_slots = 4096;
+constexpr std::size_t most_slots = 1024;
 
 /// The id of a line `{"id":7,...`; false where there is none.
 bool id_of(const std::string& line, std::uint64_t& id) {
@@ -98,6 +98,7 @@ void WorkerClient::read_answers(int file) {
       if (found != requests_.end()) found->second = {line, true};
     }
     text.erase(0, begin);
+    if (text.empty()) text = {};  // an answer may have been large
     changed_.notify_all();
   }
   const std::lock_guard lock{mutex_};

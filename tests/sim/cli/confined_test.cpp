@@ -6,8 +6,8 @@
 
 #include "shell.hpp"
 
-// What a confined worker may not read does not exist: whatever asks for it, the answer is that for a
-// name that nobody has.
+// What a confined worker may not read does not exist: whatever asks for it, the answer is that for
+// a name that nobody has.
 namespace stepcast {
 namespace {
 
@@ -57,9 +57,9 @@ Tries of_keys() {
 Tries of_words() {
   Tries tries;
   for (const char* command :
-       {"run",   "import",   "export",   "edit",       "explain",   "campaign", "judge",
-        "sweep", "validate", "results",  "scale",      "check",     "topology", "choices",
-        "plan",  "model",    "schedule", "accuracy",   "calibrate", "schema",   "diff"})
+       {"run",   "import",   "export",   "edit",     "explain",   "campaign", "judge",
+        "sweep", "validate", "results",  "scale",    "check",     "topology", "choices",
+        "plan",  "model",    "schedule", "accuracy", "calibrate", "schema",   "diff"})
     tries.push_back({{command, "PATH"}, ""});
   tries.push_back({{"accuracy", "--components", "PATH"}, ""});
   tries.push_back({{"accuracy", "--plain", "PATH"}, ""});
@@ -72,13 +72,18 @@ Tries of_words() {
 /// Every option of every command, as the completion of shells knows them.
 Tries of_options() {
   const std::map<std::string, std::vector<std::string>> first = {
-      {"list", {}}, {"keys", {"pp"}}, {"schedule", {"1f1b"}}, {"collective", {"all_reduce"}},
-      {"operator", {"matmul"}}, {"model", {"models/llama2-7b.yaml"}},
-      {"topology", {"clusters/ideal.yaml"}}, {"diff", {"ideal-pipeline.yaml", "PATH"}},
+      {"list", {}},
+      {"keys", {"pp"}},
+      {"schedule", {"1f1b"}},
+      {"collective", {"all_reduce"}},
+      {"operator", {"matmul"}},
+      {"model", {"models/llama2-7b.yaml"}},
+      {"topology", {"clusters/ideal.yaml"}},
+      {"diff", {"ideal-pipeline.yaml", "PATH"}},
       {"sweep", {"bench/fold-16384.yaml"}}};
   Tries tries;
-  std::istringstream lines{test::content(std::string(STEPCAST_SOURCE_DIR) +
-                                         "/scripts/completion/stepcast.bash")};
+  std::istringstream lines{
+      test::content(std::string(STEPCAST_SOURCE_DIR) + "/scripts/completion/stepcast.bash")};
   for (std::string line; std::getline(lines, line);) {
     const auto words = line.find(") echo \"--");
     if (words == std::string::npos) continue;
@@ -131,7 +136,8 @@ std::vector<std::string> answers_to(const Tries& tries, const test::TemporaryFil
   int id = 0;
   for (Try one : tries) {
     for (std::string& word : one.arguments) word = replaced(word, "PATH", place);
-    Json json{{"id", id++}, {"arguments", one.arguments}, {"input", replaced(one.input, "PATH", place)}};
+    Json json{
+        {"id", id++}, {"arguments", one.arguments}, {"input", replaced(one.input, "PATH", place)}};
     requests += json.dump() + "\n";
   }
   requests += Json{{"id", id}, {"arguments", {"list"}}, {"directory", place}}.dump() + "\n";
@@ -158,8 +164,10 @@ void expect_nothing_told(const Tries& tries, const std::vector<std::string>& nam
   std::filesystem::create_symlink(files.path("outside/kept"), files.path("inside/link"));
   for (const std::string& name : names) {
     const bool linked = name.starts_with("link/");
-    const auto kept = answers_to(tries, files, files.path((linked ? "inside/" : "outside/kept/") + name));
-    const auto gone = answers_to(tries, files, files.path((linked ? "inside/no" : "outside/gone/") + name));
+    const auto kept =
+        answers_to(tries, files, files.path((linked ? "inside/" : "outside/kept/") + name));
+    const auto gone =
+        answers_to(tries, files, files.path((linked ? "inside/no" : "outside/gone/") + name));
     for (std::size_t i = 0; i < kept.size(); ++i) {
       const std::string what = i < tries.size() ? Json(tries[i].arguments).dump() : "directory";
       EXPECT_EQ(kept[i], gone[i]) << what << " of " << name;
@@ -174,8 +182,10 @@ TEST(Confined, ValuesOfKeysTellNothing) { expect_nothing_told(of_keys(), {canary
 TEST(Confined, FoldersTellNothing) { expect_nothing_told(of_keys(), {""}); }
 
 TEST(Confined, NightlyNothingTellsAnything) {
-  const std::vector<std::string> names = {canary + ".yaml", "", "link/" + canary + ".yaml", "link/", canary + "1.yaml",
-                                          canary + ".yaml/x", canary + ".sqlite"};
+  const std::vector<std::string> names = {canary + ".yaml",           "",
+                                          "link/" + canary + ".yaml", "link/",
+                                          canary + "1.yaml",          canary + ".yaml/x",
+                                          canary + ".sqlite"};
   expect_nothing_told(of_keys(), names);
   expect_nothing_told(of_words(), names);
   expect_nothing_told(of_options(), names);
