@@ -6,9 +6,9 @@
 
 #include "nearest_file.hpp"
 #include "read_file.hpp"
+#include "scale_value.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/text.hpp"
-#include "scale_value.hpp"
 #include "swap_preset.hpp"
 
 namespace stepcast {

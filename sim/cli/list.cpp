@@ -54,9 +54,9 @@ std::string facts_of(const std::string& file, const std::string& aliases,
   std::string text;
   try {
     const ClusterSpec cluster = read_cluster(file, {}, search);
-    text = fmt::format("{} BF16, {} at {}", human(cluster.device.matmul_peak),
-                       human(cluster.device.memory_capacity),
-                       human(cluster.device.memory_bandwidth));
+    text =
+        fmt::format("{} BF16, {} at {}", human(cluster.device.matmul_peak),
+                    human(cluster.device.memory_capacity), human(cluster.device.memory_bandwidth));
     const NicSpec& nic = cluster.network.nic;
     if (!cluster.network.platform)
       text += fmt::format(", NIC {} a {}", human(nic.link.bandwidth),

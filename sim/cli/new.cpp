@@ -34,7 +34,7 @@ std::string list_of(const std::vector<std::int64_t>& values) {
   return text + "]";
 }
 
-/// Divisors of `n` that are at most `most`, powers of two first of all.
+/// Powers of two that divide `n` and are at most `most`.
 std::vector<std::int64_t> sizes_of(std::int64_t n, std::int64_t most) {
   std::vector<std::int64_t> all;
   for (std::int64_t d = 1; d <= std::min(n, most); d *= 2)
@@ -42,12 +42,10 @@ std::vector<std::int64_t> sizes_of(std::int64_t n, std::int64_t most) {
   return all;
 }
 
-/// A power of two of at least one sequence a device, and enough to fill a pipeline.
+/// A whole number of sequences a device, and enough to fill a pipeline: every replica has as many.
 std::int64_t usual_batch(std::int64_t devices) {
   constexpr std::int64_t least = 64;
-  std::int64_t batch = least;
-  while (batch < devices) batch *= 2;
-  return batch;
+  return devices * std::max<std::int64_t>(1, (least + devices - 1) / devices);
 }
 
 struct FirstFile {
@@ -60,8 +58,8 @@ std::string head_of(const FirstFile& file) {
   std::string text = fmt::format("stepcast: 1\nname: {}\n", file.name);
   if (!file.framework.empty()) text += fmt::format("framework: {}\n", file.framework);
   text += fmt::format("cluster: {{extends: '{}', devices: {}}}\n", file.cluster, file.devices);
-  return text + fmt::format("model: {{{}: '{}'}}\n", file.config ? "hf_config" : "extends",
-                            file.model);
+  return text +
+         fmt::format("model: {{{}: '{}'}}\n", file.config ? "hf_config" : "extends", file.model);
 }
 
 std::string searched_text(const FirstFile& file, const ModelSpec& model, std::int64_t node) {
@@ -74,8 +72,10 @@ std::string searched_text(const FirstFile& file, const ModelSpec& model, std::in
   if (model.moe)
     text += fmt::format(", ep: {}", list_of(sizes_of(model.moe->experts, most_expert_ranks)));
   text += fmt::format(
-      "}}\ntraining: {{sequence: {}, global_batch: {}, micro_batch: 1, recompute: [none, selective, "
-      "full]}}\nschedule: {{pipeline: [1f1b, interleaved_1f1b]}}\nplan: {{shortlist: 16, memory_reserve: 2GiB}}\n",
+      "}}\ntraining: {{sequence: {}, global_batch: {}, micro_batch: 1, recompute: [none, "
+      "selective, "
+      "full]}}\nschedule: {{pipeline: [1f1b, interleaved_1f1b]}}\nplan: {{shortlist: 16, "
+      "memory_reserve: 2GiB}}\n",
       file.sequence, file.batch);
   return text;
 }
@@ -87,7 +87,8 @@ std::string found_text(const FirstFile& file, const PlanSpace& space, const Plan
     if (path == "training.recompute") recompute = value;
   std::string text = fmt::format(
       "# question: how long is one step of {} on {} devices of {}?\n"
-      "# The first plan that fits, chosen by bounds: about {}, {} of {} in use. stepcast run says more,\n"
+      "# The first plan that fits, chosen by bounds: about {}, {} of {} in use. stepcast run says "
+      "more,\n"
       "# stepcast plan searches for a better one. Assumed: the sequence and the global batch.\n",
       short_name(file.model), file.devices, short_name(file.cluster), human(point.estimate),
       human(point.peak), human(point.capacity));
@@ -95,21 +96,24 @@ std::string found_text(const FirstFile& file, const PlanSpace& space, const Plan
   text += fmt::format("parallel: {{tp: {}, pp: {}, vpp: {}, ", s.tp, s.pp, s.vpp);
   if (s.ep > 1) text += fmt::format("ep: {}, ", s.ep);
   text += fmt::format("zero: {}, sequence_parallel: true, dp: auto}}\n", s.zero);
-  text += fmt::format(
-      "training: {{sequence: {}, global_batch: {}, micro_batch: {}, recompute: {}}}\n", file.sequence,
-      file.batch, s.micro_batch, recompute);
-  return text + fmt::format("schedule: {{pipeline: {}}}\n",
-                            space.dimensions.schedules.at(s.schedule));
+  text +=
+      fmt::format("training: {{sequence: {}, global_batch: {}, micro_batch: {}, recompute: {}}}\n",
+                  file.sequence, file.batch, s.micro_batch, recompute);
+  return text +
+         fmt::format("schedule: {{pipeline: {}}}\n", space.dimensions.schedules.at(s.schedule));
 }
 
 [[noreturn]] void refuse_size(const FirstFile& file, const PlanResult& result) {
   std::string why = "the tightest constraint is: " + result.tightest;
+  std::string allowed = "more devices, a cluster with more memory, or a shorter --sequence";
+  if (result.tightest.find("global batch") != std::string::npos)
+    allowed = "a --global-batch that more of their numbers divide, such as " +
+              std::to_string(usual_batch(file.devices));
   if (result.nearest)
     why = fmt::format("the least that a plan needs is {} a device, and {} are there",
                       human(result.nearest->peak), human(result.nearest->capacity));
-  bad_option("--devices", fmt::format("is {}, on which no plan of {} fits: {}; allowed: more "
-                                      "devices, a cluster with more memory, or a shorter --sequence",
-                                      file.devices, short_name(file.model), why));
+  bad_option("--devices", fmt::format("is {}, on which no plan of {} fits: {}; allowed: {}",
+                                      file.devices, short_name(file.model), why, allowed));
 }
 
 }  // namespace
@@ -133,8 +137,8 @@ Outcome new_scenario(const NewOptions& options) {
   const ClusterSpec cluster =
       read_cluster(file.cluster, {fmt::format("devices={}", file.devices)}, search);
   const ModelSpec model = read_model(file.model, search);
-  const PlanSpace space = read_plan_text(searched_text(file, model, cluster.node_devices),
-                                         "new.yaml", {}, {}, search);
+  const PlanSpace space =
+      read_plan_text(searched_text(file, model, cluster.node_devices), "new.yaml", {}, {}, search);
   const PlanResult result = estimate_plan(space);
   if (result.shortlist.empty()) refuse_size(file, result);
   std::string text = found_text(file, space, result.shortlist.front());

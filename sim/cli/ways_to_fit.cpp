@@ -33,8 +33,7 @@ std::vector<std::string> smaller_steps(const Scenario& scenario) {
   all.push_back(setting_text("parallel.tp", 2 * plan.tp));
   all.push_back(setting_text("parallel.pp", 2 * plan.pp));
   if (scenario.workload.model.moe) all.push_back(setting_text("parallel.ep", 2 * plan.ep));
-  if (!plan.sequence_parallel && plan.tp > 1)
-    all.emplace_back("parallel.sequence_parallel=true");
+  if (!plan.sequence_parallel && plan.tp > 1) all.emplace_back("parallel.sequence_parallel=true");
   return all;
 }
 
@@ -96,7 +95,8 @@ std::vector<WayToFit> ways_to_fit(const RunOptions& options, const Scenario& sce
 
 std::string ways_text(const std::vector<WayToFit>& ways, double step_time) {
   if (ways.empty())
-    return "  It does not fit with one smaller size or with full recomputation beside it; stepcast plan "
+    return "  It does not fit with one smaller size or with full recomputation beside it; stepcast "
+           "plan "
            "searches\n  further.\n";
   std::string text = "  The cheapest ways to fit, tried:\n";
   for (const WayToFit& way : ways)

@@ -9,7 +9,7 @@ namespace stepcast::cli {
 
 /// One change of a scenario with which its step fits into memory.
 struct WayToFit {
-  std::string setting;  ///< `training.recompute=full`, as --set takes it
+  std::string setting;             ///< `training.recompute=full`, as --set takes it
   double step_time = 0, peak = 0;  ///< [s], [bytes]
 };
 

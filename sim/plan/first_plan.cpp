@@ -18,9 +18,9 @@ PlanResult estimate_plan(const PlanSpace& space) {
   const auto& reasons = result.counts.infeasible;
   const auto most =
       std::ranges::max_element(reasons, {}, [](const auto& reason) { return reason.second; });
-  result.tightest = result.nearest             ? "memory"
+  result.tightest = result.nearest          ? "memory"
                     : most == reasons.end() ? "the space is empty"
-                                               : most->first;
+                                            : most->first;
   return result;
 }
 

@@ -74,11 +74,10 @@ bool too_close(const PlanSpace& space, const PlanPoint& first, const PlanPoint& 
 
 std::string row(const PlanSpace& space, const PlanPoint& p, std::size_t number, bool close) {
   const double gib = 1024.0 * 1024 * 1024;
-  return fmt::format(" {}{:>3} {:>9} {:>9} {:>9} {:>9} {:>6.1f} {:>7}  {}\n",
-                     close ? '~' : ' ', number,
-                     p.simulated ? human(*p.simulated) : "-", p.alone ? human(*p.alone) : "-",
-                     human(p.bound), human(p.estimate), p.peak.value() / gib, p.devices,
-                     strategy_text(space, p.strategy));
+  return fmt::format(" {}{:>3} {:>9} {:>9} {:>9} {:>9} {:>6.1f} {:>7}  {}\n", close ? '~' : ' ',
+                     number, p.simulated ? human(*p.simulated) : "-",
+                     p.alone ? human(*p.alone) : "-", human(p.bound), human(p.estimate),
+                     p.peak.value() / gib, p.devices, strategy_text(space, p.strategy));
 }
 
 std::string counts_text(const PlanCounts& counts) {
@@ -286,10 +285,9 @@ std::string plan_table(const PlanSpace& space, const PlanResult& result, PlanDet
                        const std::vector<PublishedPair>& pairs) {
   const bool all = detail == PlanDetail::all;
   const PlanPoint& winner = best_point(space, result);
-  std::string text =
-      fmt::format("plan of {}\n\n  {}\n  {}\n", space.bases.front().scenario.name,
-                  strategy_text(space, winner.strategy, winner.placement),
-                  plan_sentence(space, result));
+  std::string text = fmt::format("plan of {}\n\n  {}\n  {}\n", space.bases.front().scenario.name,
+                                 strategy_text(space, winner.strategy, winner.placement),
+                                 plan_sentence(space, result));
   if (result.comparison) {
     const std::string told = pairs_sentence(pairs, {}, 1 + result.comparison->difference());
     if (!told.empty()) text += "  " + told + "\n";
@@ -311,12 +309,14 @@ std::string plan_table(const PlanSpace& space, const PlanResult& result, PlanDet
   text += cost_table(space, result) + finalists_text(space, result) + comparison_text(result);
   const bool asked =
       space.spec.objective == PlanSpec::Objective::pareto || !space.spec.frontier.empty();
-  if (all) return text + placed_text(space, result) + frontier_text(space, result) +
-                  counts_text(result.counts);
+  if (all)
+    return text + placed_text(space, result) + frontier_text(space, result) +
+           counts_text(result.counts);
   if (asked) text += frontier_text(space, result);
-  return text + fmt::format("\n  {:.0f} points, {:.0f} of them simulated; --verbose shows more rows, "
-                            "the frontier and what was left out\n",
-                            result.counts.points, result.counts.simulated);
+  return text + fmt::format(
+                    "\n  {:.0f} points, {:.0f} of them simulated; --verbose shows more rows, "
+                    "the frontier and what was left out\n",
+                    result.counts.points, result.counts.simulated);
 }
 
 std::string plan_failure(const PlanSpace& space, const PlanResult& result) {

@@ -101,10 +101,9 @@ std::string memory_parts(const MemoryBudget& m, const Scenario& scenario) {
     if (bytes > Bytes{0}) parts.push_back(fmt::format("{} {}", name, human(bytes)));
   std::string text = listed("of it", parts);
   if (const auto shown = shown_memory(scenario, m))
-    text += listed(
-        fmt::format("{} will show about {}, with", shown->tool, human(shown->all())),
-        {"allocator " + human(shown->kept), "communicators " + human(shown->libraries),
-         "context " + human(shown->context)});
+    text += listed(fmt::format("{} will show about {}, with", shown->tool, human(shown->all())),
+                   {"allocator " + human(shown->kept), "communicators " + human(shown->libraries),
+                    "context " + human(shown->context)});
   return text;
 }
 
@@ -311,8 +310,9 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
   text += fmt::format("  bubble ratio   {:>9.1f}%\n", 100 * forecast.bubble_ratio());
   return text + slices_line(scenario) + data_lines(scenario, forecast) +
          reliability_line(scenario, forecast) +
-         memory_line(metrics_of(scenario, forecast), scenario, forecast, paint) + experts_line(forecast) +
-         pieces_line(scenario, forecast) + products_line(scenario, forecast) + "\n";
+         memory_line(metrics_of(scenario, forecast), scenario, forecast, paint) +
+         experts_line(forecast) + pieces_line(scenario, forecast) +
+         products_line(scenario, forecast) + "\n";
 }
 
 struct Part {

@@ -101,11 +101,16 @@ std::string value_with_unit(std::string_view path, const std::string& value, Dig
   const KeyUnit unit = found == key_units().end() ? KeyUnit::none : found->second;
   const bool few = digits == Digits::few;
   switch (unit) {
-    case KeyUnit::time: return few ? human(Seconds{*number}) : value + " s";
-    case KeyUnit::size: return few ? human(Bytes{*number}) : value + " B";
-    case KeyUnit::bandwidth: return few ? human(BytesPerSecond{*number}) : value + " B/s";
-    case KeyUnit::flops: return few ? human(FlopsPerSecond{*number}) : value + " FLOPS";
-    case KeyUnit::none: break;
+    case KeyUnit::time:
+      return few ? human(Seconds{*number}) : value + " s";
+    case KeyUnit::size:
+      return few ? human(Bytes{*number}) : value + " B";
+    case KeyUnit::bandwidth:
+      return few ? human(BytesPerSecond{*number}) : value + " B/s";
+    case KeyUnit::flops:
+      return few ? human(FlopsPerSecond{*number}) : value + " FLOPS";
+    case KeyUnit::none:
+      break;
   }
   return value;
 }

@@ -158,7 +158,8 @@ std::string failure_line(const CheckResult& result) {
   const CheckedValue& worst = slower ? *step : *std::ranges::max_element(result.values, {}, excess);
   if (!worst.found) return value_line(worst);
   const std::string parts = changed_parts(result);
-  return fmt::format("{} {}{}", worst.key, difference(worst.key, *worst.found, worst.expected.value),
+  return fmt::format("{} {}{}", worst.key,
+                     difference(worst.key, *worst.found, worst.expected.value),
                      parts.empty() ? "" : ": " + parts);
 }
 

@@ -145,8 +145,8 @@ std::vector<PartRow> part_rows(const std::vector<DiffSide>& sides) {
     for (const DiffSide& side : sides) row.values.push_back(side.parts[p]);
     double longest = 0;
     for (const DiffSide& side : sides) longest = std::max(longest, side.step_time);
-    if (std::ranges::any_of(
-            row.values, [&](const auto& v) { return v.value_or(0) > least_part * longest; }))
+    if (std::ranges::any_of(row.values,
+                            [&](const auto& v) { return v.value_or(0) > least_part * longest; }))
       rows.push_back(std::move(row));
   }
   return rows;
@@ -160,8 +160,8 @@ std::string missing_note(const std::vector<DiffSide>& sides) {
   return text;
 }
 
-std::string compare_table(const std::vector<DiffSide>& sides, std::size_t width,
-                          InputList inputs, const std::vector<PublishedPair>& pairs) {
+std::string compare_table(const std::vector<DiffSide>& sides, std::size_t width, InputList inputs,
+                          const std::vector<PublishedPair>& pairs) {
   std::string text;
   for (std::size_t i = 0; i < sides.size(); ++i)
     text += fmt::format("  {}  {}\n", letter(i), sides[i].label);

@@ -68,8 +68,7 @@ std::optional<PairCount> pairs_of(const DiffSide& before, const DiffSide& after,
 std::string pairs_line(const DiffSide& before, const DiffSide& after,
                        const std::vector<PublishedPair>& pairs, const char* begin);
 /// The inputs that differ, behind the result, with `between` two values.
-std::string inputs_block(const std::vector<DiffSide>& sides, InputList list,
-                         const char* between);
+std::string inputs_block(const std::vector<DiffSide>& sides, InputList list, const char* between);
 
 /// Names the parts that a side does not have and that others spend time in; empty without such.
 std::string missing_note(const std::vector<DiffSide>& sides);

@@ -57,8 +57,8 @@ class Bundles {
       InputRow row{part, {}};
       for (const DiffSide& side : sides) {
         const auto found = side.presets.find(part);
-        row.values.push_back(found == side.presets.end() ? std::nullopt
-                                                         : std::optional{short_name(found->second)});
+        row.values.push_back(
+            found == side.presets.end() ? std::nullopt : std::optional{short_name(found->second)});
       }
       add(part, std::move(row));
     }
@@ -223,8 +223,7 @@ ShownInputs shown_inputs(const std::vector<DiffSide>& sides) {
   return shown;
 }
 
-std::string inputs_block(const std::vector<DiffSide>& sides, InputList list,
-                         const char* between) {
+std::string inputs_block(const std::vector<DiffSide>& sides, InputList list, const char* between) {
   if (!comparable(sides)) return not_compared;
   const std::vector<InputRow> all = differing_inputs(sides);
   if (all.empty()) return "  inputs: none differs\n";

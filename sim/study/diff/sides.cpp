@@ -131,7 +131,8 @@ OrderedJson pairs_json(const std::optional<PairCount>& count) {
   if (!count) return nullptr;
   OrderedJson json{{"kind", count->kind}, {"low", count->low}};
   json["high"] = count->high <= 1 ? OrderedJson(count->high) : OrderedJson(nullptr);
-  json.update({{"right", count->right}, {"total", count->total}, {"too_close", count->too_close()}});
+  json.update(
+      {{"right", count->right}, {"total", count->total}, {"too_close", count->too_close()}});
   return json;
 }
 

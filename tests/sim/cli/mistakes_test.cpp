@@ -2,8 +2,8 @@
 
 #include "shell.hpp"
 
-// Typical first mistakes, with what the message has to hold so that the next try is right. They were
-// collected from first hours with the program; a new one is a line here.
+// Typical first mistakes, with what the message has to hold so that the next try is right. They
+// were collected from first hours with the program; a new one is a line here.
 namespace stepcast {
 namespace {
 
@@ -121,7 +121,7 @@ TEST(Mistakes, CommandsSecond) {
       {"diff llama2-7b-8.yaml", "--set"},
       {"compare llama2-7b-8.yaml", "--set"},
       {"export llama2-7b-8.yaml --to megatronlm", "megatron"},
-      {"keys flashattention", "attention"},
+      {"keys flashattn", "attention|is in no key"},
   });
 }
 

@@ -75,7 +75,8 @@ TEST(Check, ASharesDifferenceIsInPoints) {
   const TemporaryFiles files;
   const CheckResult result =
       checked(files, replaced(expectations, "value: 0.2727", "value: 0.2627"));
-  EXPECT_TRUE(failure_line(result).starts_with("bubble_ratio +1.00 points")) << failure_line(result);
+  EXPECT_TRUE(failure_line(result).starts_with("bubble_ratio +1.00 points"))
+      << failure_line(result);
   EXPECT_NE(check_table({result}).find("expected 26.27 % within 0.01 points"), std::string::npos)
       << check_table({result});
 }
@@ -83,9 +84,10 @@ TEST(Check, ASharesDifferenceIsInPoints) {
 TEST(Check, AFileWithoutABreakdownIsToldHowToGetOneAndGetsIt) {
   const TemporaryFiles files;
   const CheckResult result = checked(files, "expect: {step_time: {value: 32ms}}\n");
-  EXPECT_EQ(failure_line(result),
-            "step_time +3.1 %: no part is named, the file has no breakdown (stepcast check --update "
-            "writes it)");
+  EXPECT_EQ(
+      failure_line(result),
+      "step_time +3.1 %: no part is named, the file has no breakdown (stepcast check --update "
+      "writes it)");
   const std::string text = updated_text(result, search());
   EXPECT_NE(text.find("breakdown: {computing: 0.024s"), std::string::npos) << text;
   const std::string file = files.write("c.yaml", replaced(text, "33ms", "32ms"));

@@ -104,13 +104,15 @@ TEST(Diff, ShowsWhatWasWrittenAndAPresetAsOneRow) {
   EXPECT_EQ(shown.of_presets, 2U);
   EXPECT_EQ(shown.followed, 1U);
   const std::string table = diff_table(sides[0], sides[1]);
-  EXPECT_LT(table.find("a step takes 2.00 s, as before"), table.find("inputs that differ")) << table;
+  EXPECT_LT(table.find("a step takes 2.00 s, as before"), table.find("inputs that differ"))
+      << table;
   EXPECT_NE(table.find("and 1 key that follows from these"), std::string::npos) << table;
   EXPECT_NE(diff_table(sides[0], sides[1], InputList::all).find("1.60 TB/s -> 3.35 TB/s"),
             std::string::npos);
 }
 
-/// Twenty pairs of plans that are forecast to differ by 3 %, fifteen of them right; ten by 12 %, all.
+/// Twenty pairs of plans that are forecast to differ by 3 %, fifteen of them right; ten by 12 %,
+/// all.
 std::vector<PublishedPair> some_pairs() {
   std::vector<PublishedPair> pairs;
   for (int i = 0; i < 20; ++i) pairs.push_back({"plan", i < 15 ? 1.04 : 0.99, 1.03});
@@ -124,9 +126,10 @@ TEST(Pairs, SayHowOftenASignWasRightByKindAndSize) {
   EXPECT_EQ(pairs_sentence(pairs, "plan", 0.96),
             "Of 20 published pairs like it (plan, forecast to differ by 2 to 5 %) 15 had the right "
             "sign: too close to call");
-  EXPECT_EQ(pairs_sentence(pairs, "plan", 1.15),
-            "Of 10 published pairs like it (plan, forecast to differ by 10 to 20 %) 10 had the right "
-            "sign");
+  EXPECT_EQ(
+      pairs_sentence(pairs, "plan", 1.15),
+      "Of 10 published pairs like it (plan, forecast to differ by 10 to 20 %) 10 had the right "
+      "sign");
   EXPECT_EQ(pairs_like(pairs, "packing", 1.03)->total, 23U) << "few of its own: those of all kinds";
   EXPECT_FALSE(pairs_like(pairs, "plan", 1.3)) << "no pair of that size";
   EXPECT_FALSE(pairs_like(pairs, "plan", 1));
@@ -158,7 +161,8 @@ TEST(Pairs, ATableThatIsNoneIsRefusedAtItsLine) {
     read_pairs({{folder}});
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("pairs.csv:2: has no ratio above 0"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("pairs.csv:2: has no ratio above 0"),
+              std::string::npos)
         << error.what();
   }
 }
