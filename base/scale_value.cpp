@@ -1,5 +1,8 @@
 #include "scale_value.hpp"
 
+#include <array>
+#include <charconv>
+
 #include "stepcast/base/node_at.hpp"
 #include "stepcast/base/text.hpp"
 
@@ -11,6 +14,15 @@ std::size_t number_length(const std::string& text) {
   for (std::size_t length = text.size(); length > 0; --length)
     if (parse_number(text.substr(0, length))) return length;
   return 0;
+}
+
+/// 1.5 x 1.2 is 1.8, without the last digit of a double.
+std::string fifteen_digits(double value) {
+  std::array<char, 32> buffer{};
+  constexpr int digits = 15;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                 std::chars_format::general, digits);
+  return {buffer.data(), end.ptr};
 }
 
 }  // namespace
@@ -38,7 +50,7 @@ void scale_value(Node& root, const std::string& path, const std::string& factor,
   if (length == 0)
     refuse_scaling("is no single number here, so that it cannot be multiplied, allowed: a value");
   node->text =
-      shortest(*parse_number(node->text.substr(0, length)) * *by) + node->text.substr(length);
+      fifteen_digits(*parse_number(node->text.substr(0, length)) * *by) + node->text.substr(length);
   node->place = place;
 }
 

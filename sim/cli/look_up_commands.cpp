@@ -69,7 +69,7 @@ void add_new(CommandLine& line) {
   sub->add_option("--sequence", options->sequence, "tokens of a sequence, default 4096")
       ->type_name("N");
   sub->add_option("--global-batch", options->global_batch,
-                  "sequences of a step, default a power of two of at least one a device")
+                  "sequences of a step, default a whole number for each device, 64 at least")
       ->type_name("N");
   sub->add_option("--output", options->output, "write it to a new file, default stdout")
       ->type_name("FILE");

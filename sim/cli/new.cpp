@@ -34,7 +34,7 @@ std::string list_of(const std::vector<std::int64_t>& values) {
   return text + "]";
 }
 
-/// Divisors of `n` that are at most `most`, powers of two first of all.
+/// Powers of two that divide `n` and are at most `most`.
 std::vector<std::int64_t> sizes_of(std::int64_t n, std::int64_t most) {
   std::vector<std::int64_t> all;
   for (std::int64_t d = 1; d <= std::min(n, most); d *= 2)
@@ -42,12 +42,10 @@ std::vector<std::int64_t> sizes_of(std::int64_t n, std::int64_t most) {
   return all;
 }
 
-/// A power of two of at least one sequence a device, and enough to fill a pipeline.
+/// A whole number of sequences a device, and enough to fill a pipeline: every replica has as many.
 std::int64_t usual_batch(std::int64_t devices) {
   constexpr std::int64_t least = 64;
-  std::int64_t batch = least;
-  while (batch < devices) batch *= 2;
-  return batch;
+  return devices * std::max<std::int64_t>(1, (least + devices - 1) / devices);
 }
 
 struct FirstFile {
@@ -107,13 +105,15 @@ std::string found_text(const FirstFile& file, const PlanSpace& space, const Plan
 
 [[noreturn]] void refuse_size(const FirstFile& file, const PlanResult& result) {
   std::string why = "the tightest constraint is: " + result.tightest;
+  std::string allowed = "more devices, a cluster with more memory, or a shorter --sequence";
+  if (result.tightest.find("global batch") != std::string::npos)
+    allowed = "a --global-batch that more of their numbers divide, such as " +
+              std::to_string(usual_batch(file.devices));
   if (result.nearest)
     why = fmt::format("the least that a plan needs is {} a device, and {} are there",
                       human(result.nearest->peak), human(result.nearest->capacity));
-  bad_option("--devices",
-             fmt::format("is {}, on which no plan of {} fits: {}; allowed: more "
-                         "devices, a cluster with more memory, or a shorter --sequence",
-                         file.devices, short_name(file.model), why));
+  bad_option("--devices", fmt::format("is {}, on which no plan of {} fits: {}; allowed: {}",
+                                      file.devices, short_name(file.model), why, allowed));
 }
 
 }  // namespace

@@ -37,8 +37,9 @@ Outcome plan(const PlanOptions& options) {
   const PlanPoint& winner = best_point(space, result);
   if (!options.output.empty()) {
     const auto directory = std::filesystem::path(options.output).parent_path();
-    write_file(options.output, plan_scenario(space, winner, directory.string(),
-                                             idle_algorithms(read_point(space, winner, search))));
+    write_file(options.output,
+               plan_scenario(space, winner, directory.string(),
+                             idle_algorithms(read_point(space, winner, search)), search));
   }
   if (!options.report.empty()) write_file(options.report, plan_page(space, result));
   if (!options.csv.empty() && options.csv != "-") write_file(options.csv, plan_csv(space, result));

@@ -121,7 +121,7 @@ TEST(Mistakes, CommandsSecond) {
       {"diff llama2-7b-8.yaml", "--set"},
       {"compare llama2-7b-8.yaml", "--set"},
       {"export llama2-7b-8.yaml --to megatronlm", "megatron"},
-      {"keys flashattention", "attention"},
+      {"keys flashattn", "attention|is in no key"},
   });
 }
 

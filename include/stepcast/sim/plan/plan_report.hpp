@@ -52,11 +52,13 @@ std::string plan_csv(const PlanSpace& space, const PlanResult& result);
 /// Says why nothing is feasible: the tightest constraint, the nearest point, the counts.
 std::string plan_failure(const PlanSpace& space, const PlanResult& result);
 
-/// A scenario that extends the plan's file with the values of the point: `stepcast run`
-/// takes it. `directory` is where it will stand, `idle` what the point has from the plan and makes
-/// no use of (idle_algorithms()): a run would refuse it.
+/// The scenario of a point, which stands alone: it extends presets and no other file, and `stepcast
+/// run` takes it. `directory` is where it will stand, `idle` what the point has from the plan and
+/// makes no use of (idle_algorithms()): a run would refuse it. What cannot be written so to the
+/// same hash extends the plan's file.
 std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
-                          const std::string& directory, const std::vector<std::string>& idle);
+                          const std::string& directory, const std::vector<std::string>& idle,
+                          const SearchPath& search);
 /// The launch file of a scenario that was read from a document, for the first framework of
 /// its hardware that can say it (Megatron-LM; with HCCL MindFormers or MindSpeed-LLM), and what
 /// those before it lack, a key per line.
