@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "stepcast/base/confined_files.hpp"
+
 namespace stepcast {
 namespace {
 
@@ -58,11 +60,10 @@ class DocumentWriter {
   /// What names a file beside the one it was written in.
   std::string moved(const Node& node) const {
     const fs::path path{node.text};
-    std::error_code failure;
     if (!path.has_extension() || path.is_absolute() || node.place.file.starts_with("--set"))
       return node.text;
     const fs::path there = fs::path(node.place.file).parent_path() / path;
-    if (!fs::is_regular_file(there, failure)) return node.text;
+    if (!is_file(there)) return node.text;
     const fs::path from = fs::weakly_canonical(directory_.empty() ? "." : directory_);
     return fs::weakly_canonical(there).lexically_proximate(from).string();
   }

@@ -14,8 +14,7 @@ namespace hugging_face {
 /// openPangu's.
 void read_grouped_attention(JsonConfig& config, ModelSpec& model) {
   GroupedQueryAttention attention;
-  attention.heads = config.count({"num_attention_heads", "n_head"});
-  // Without a number of their own, keys and values have as many heads as queries.
+  attention.heads = config.count({"num_attention_heads", "n_head", "n_heads"});
   attention.kv_heads = config.count_or(attention.heads, {"num_key_value_heads"});
   if (attention.heads % attention.kv_heads != 0 &&
       config.good({"num_attention_heads", "num_key_value_heads"})) {
@@ -35,22 +34,37 @@ void read_grouped_attention(JsonConfig& config, ModelSpec& model) {
   model.attention = attention;
 }
 
-/// Second names are openPangu's.
-void read_latent_attention(JsonConfig& config, ModelSpec& model) {
+namespace {
+
+/// Second names are openPangu's; `values` is the width of values unless said, 0: it is said.
+void read_latents(JsonConfig& config, ModelSpec& model, std::int64_t values) {
   LatentAttention attention;
   attention.heads = config.count({"num_attention_heads"});
   attention.q_lora_rank = config.count_or(0, {"q_lora_rank", "attention_q_lora_dim"}, 0);
   attention.kv_lora_rank = config.count({"kv_lora_rank", "attention_kv_lora_dim"});
   attention.nope_dim = config.count({"qk_nope_head_dim", "attention_qk_dim"});
   attention.rope_dim = config.count({"qk_rope_head_dim", "attention_qk_rope_dim"});
-  attention.v_dim = config.count({"v_head_dim", "attention_v_dim"});
+  attention.v_dim = values > 0 ? config.count_or(values, {"v_head_dim"})
+                               : config.count({"v_head_dim", "attention_v_dim"});
   model.attention = attention;
 }
 
-void read_bias(JsonConfig& config, ModelSpec& model, bool attention_default) {
-  const bool attention = config.flag_or(attention_default, {"attention_bias"});
-  const bool mlp = config.flag_or(false, {"mlp_bias"});
-  // No kind of bias is of the feed-forward part alone.
+}  // namespace
+
+void read_latent_attention(JsonConfig& config, ModelSpec& model) { read_latents(config, model, 0); }
+
+void read_minicpm3(JsonConfig& config, ModelSpec& model) {
+  const std::int64_t heads = std::max<std::int64_t>(config.count({"num_attention_heads"}), 1);
+  read_latents(config, model, std::max<std::int64_t>(model.hidden / heads, 1));
+}
+
+void read_bias(JsonConfig& config, ModelSpec& model, const Family& family) {
+  if (!family.all_bias.empty() && config.flag_or(false, {family.all_bias})) {
+    model.bias = ModelSpec::Bias::all;
+    return;
+  }
+  const bool attention = config.flag_or(false, {"attention_bias", family.bias});
+  const bool mlp = config.flag_or(false, {"mlp_bias", family.rest_bias});
   if (mlp && !attention && config.good({"attention_bias"}))
     config.fail("mlp_bias", "is true, allowed only together with attention_bias");
   if (attention) model.bias = mlp ? ModelSpec::Bias::all : ModelSpec::Bias::qkv;
@@ -68,14 +82,12 @@ void place_moe_layers(JsonConfig& config, std::string_view key, const std::vecto
     return from;
   };
   const std::size_t first = next(0);
-  // All layers are marked as dense.
   if (first == marked.size()) {
     model.moe.reset();
     return;
   }
   model.moe->first_dense = static_cast<std::int64_t>(first);
   model.moe->period = static_cast<std::int64_t>(next(first + 1) - first);
-  // The two numbers describe regular patterns alone, which the marks need not be.
   for (std::size_t layer = 0; layer < marked.size(); ++layer) {
     if (model.is_moe_layer(static_cast<std::int64_t>(layer)) != marked[layer]) {
       config.fail(
@@ -95,7 +107,6 @@ void read_fine_experts(JsonConfig& config, ModelSpec& model) {
   moe.top_k = config.count({"num_experts_per_tok"});
   moe.expert_hidden = config.count({"moe_intermediate_size"});
   moe.shared_experts = config.count_or(0, {"n_shared_experts", "num_shared_experts"}, 0);
-  // DeepSeek's shared experts are as wide as its routed ones.
   if (moe.shared_experts > 0) moe.shared_hidden = moe.expert_hidden;
   moe.groups = config.count_or(1, {"n_group"});
   moe.top_groups = config.count_or(1, {"topk_group"});
@@ -126,7 +137,6 @@ void place_windows(JsonConfig& config, ModelSpec& model, const std::vector<std::
     attention.full_every = 0;
     return;
   }
-  // The rule taken from the first full layer has to hold for all layers that the list names.
   bool regular = static_cast<std::int64_t>(types.size()) == model.layers;
   for (std::size_t layer = 0; regular && layer < types.size(); ++layer) {
     const bool all = model.window_of(static_cast<std::int64_t>(layer)) == 0;
@@ -143,7 +153,6 @@ void place_windows(JsonConfig& config, ModelSpec& model, const std::vector<std::
 void read_window(JsonConfig& config, ModelSpec& model, bool used, std::int64_t full_every) {
   const std::int64_t reach = config.count_or(0, {"sliding_window"}, 0);
   const std::int64_t longest = config.count_or(0, {"max_position_embeddings"}, 0);
-  // A window that no sequence fills masks nothing.
   if (!used || reach == 0 || (longest > 0 && reach >= longest)) return;
   auto& attention = std::get<GroupedQueryAttention>(model.attention);
   attention.window = reach;
@@ -154,85 +163,57 @@ void read_window(JsonConfig& config, ModelSpec& model, bool used, std::int64_t f
 
 void read_dense(JsonConfig& config, ModelSpec& model) {
   read_grouped_attention(config, model);
-  read_bias(config, model, false);
+  read_bias(config, model);
   read_window(config, model, config.flag_or(true, {"use_sliding_window"}), 0);
 }
 
-}  // namespace hugging_face
-
-namespace {
-
-using namespace hugging_face;
-
-/// No second error where one of these keys failed, whatever name its family has for it.
-void check_choice(JsonConfig& config, const ModelSpec& model) {
-  if (model.moe && model.moe->top_k > model.moe->experts &&
-      config.good(
-          {"num_experts_per_tok", "num_experts", "num_local_experts", "n_routed_experts"})) {
-    config.fail("num_experts_per_tok", "is " + std::to_string(model.moe->top_k) +
-                                           ", allowed: up to " +
-                                           std::to_string(model.moe->experts) + " experts");
-  }
-}
-
-/// A file that a family without parallel parts would read as if it had none.
-void check_block(JsonConfig& config, const ModelSpec& model) {
-  if (model.block != ModelSpec::Block::serial) return;
-  for (const std::string_view key : {"use_parallel_residual", "parallel_attn"})
-    if (config.flag_or(false, {key}))
-      config.fail(key, "is true, but '" + model.name +
-                           "' is read as a type whose feed-forward reads what attention has added, "
-                           "allowed: false");
-}
-
-/// Windows from layer `max_window_layers` on, if at all.
 void read_late_window(JsonConfig& config, ModelSpec& model) {
   if (!config.flag_or(false, {"use_sliding_window"})) return;
   const std::int64_t first = config.count_or(model.layers, {"max_window_layers"}, 0);
   if (first >= model.layers) return;
   read_window(config, model, true, 0);
-  // No rule of a model has windows in its last layers alone.
   if (first > 0 && model.has_windows() && !config.has({"layer_types"}))
     config.fail("max_window_layers", "is " + std::to_string(first) +
                                          ", allowed: 0, or the number of layers: a model has "
                                          "windows in all layers, or all but every n-th");
 }
 
-/// Query, key and value have biases unless the file denies it.
-void read_qwen2(JsonConfig& config, ModelSpec& model) {
-  read_grouped_attention(config, model);
-  read_bias(config, model, true);
-  read_late_window(config, model);
+namespace {
+
+/// The layers without windows: every n-th by a number, or by letters such as LLLG.
+std::int64_t read_pattern(JsonConfig& config, std::int64_t missing) {
+  constexpr std::string_view key = "sliding_window_pattern";
+  if (missing == 0 || !config.is_text(key))
+    return missing == 0 ? 0 : config.count_or(missing, {key});
+  const std::string letters = config.text_or("", {key});
+  if (letters.find_first_not_of('L') != letters.size() - 1 || !letters.ends_with('G'))
+    config.fail(key, "is '" + letters + "', allowed: L for each layer with a window, then one G");
+  return static_cast<std::int64_t>(letters.size());
 }
 
-/// Norms on the queries and keys of each head.
-void read_qwen3(JsonConfig& config, ModelSpec& model) {
+/// What the line of a family says.
+void read_plain(JsonConfig& config, ModelSpec& model, const Family& family) {
   read_grouped_attention(config, model);
-  read_bias(config, model, false);
-  read_late_window(config, model);
-  model.qk_norm = ModelSpec::QkNorm::head;
-}
-
-/// Experts in every layer, as wide as `intermediate_size` says.
-void read_mixtral(JsonConfig& config, ModelSpec& model) {
-  read_dense(config, model);
-  model.moe = ExpertSpec{.experts = config.count({"num_local_experts"}),
-                         .top_k = config.count({"num_experts_per_tok"}),
-                         .expert_hidden = model.ffn.hidden};
+  read_bias(config, model, family);
+  model.norm = family.norm;
+  model.ffn.kind = family.ffn;
+  const bool normed = family.qk_key.empty() || config.flag_or(false, {family.qk_key});
+  if (normed) model.qk_norm = family.qk_norm;
+  if (family.windows == Windows::late)
+    read_late_window(config, model);
+  else
+    read_window(config, model, config.flag_or(true, {"use_sliding_window"}),
+                read_pattern(config, family.full_every));
 }
 
 }  // namespace
 
-namespace hugging_face {
-
 void read_qwen3_moe(JsonConfig& config, ModelSpec& model) {
-  read_qwen3(config, model);
   model.moe = ExpertSpec{.experts = config.count({"num_experts"}),
                          .top_k = config.count({"num_experts_per_tok"}),
                          .expert_hidden = config.count({"moe_intermediate_size"})};
   const std::int64_t step = config.count_or(1, {"decoder_sparse_step"});
   std::vector<bool> marked;
-  // Counted from 1: the layer whose number is the step is the first with experts.
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
     marked.push_back((layer + 1) % step == 0);
   for (const std::int64_t dense : config.counts({"mlp_only_layers"})) {
@@ -241,18 +222,13 @@ void read_qwen3_moe(JsonConfig& config, ModelSpec& model) {
   place_moe_layers(config, "mlp_only_layers", marked, model);
 }
 
-}  // namespace hugging_face
-
-namespace {
-
 /// DeepSeek's layout: latent attention, shared experts, a dense prefix, MTP modules.
 void read_latent_moe(JsonConfig& config, ModelSpec& model) {
   read_latent_attention(config, model);
-  read_bias(config, model, false);
+  read_bias(config, model);
   read_fine_experts(config, model);
 }
 
-/// "noaux_tc" balances by a bias of each expert, which the router holds.
 void read_deepseek_v3(JsonConfig& config, ModelSpec& model) {
   read_latent_moe(config, model);
   if (model.moe)
@@ -273,33 +249,38 @@ void read_pangu(JsonConfig& config, ModelSpec& model) {
   if (config.flag_or(false, {"sandwich_norm"})) model.norm = ModelSpec::Norm::sandwich;
 }
 
-constexpr Family own_families[] = {{"llama", read_dense},
-                                   {"mistral", read_dense},
-                                   {"telechat3", read_dense},
-                                   {"qwen2", read_qwen2},
-                                   {"qwen3", read_qwen3},
-                                   {"qwen3_moe", read_qwen3_moe},
-                                   {"mixtral", read_mixtral},
-                                   {"deepseek_v2", read_latent_moe},
-                                   {"deepseek_v3", read_deepseek_v3},
-                                   {"deepseek_v32", read_sparse_moe},
-                                   {"glm_moe_dsa", read_sparse_moe},
-                                   {"kimi_k2", read_deepseek_v3},
-                                   {"telechat3_moe", read_deepseek_v3},
-                                   {"pangu_ultra_moe", read_pangu},
-                                   {"pangu", read_pangu}};
+}  // namespace hugging_face
 
-/// An unknown type is an error that names all known ones, or what a model lacks; nullptr then.
+namespace {
+
+using namespace hugging_face;
+
+void check_choice(JsonConfig& config, const ModelSpec& model) {
+  if (model.moe && model.moe->top_k > model.moe->experts &&
+      config.good(
+          {"num_experts_per_tok", "num_experts", "num_local_experts", "n_routed_experts"})) {
+    config.fail("num_experts_per_tok", "is " + std::to_string(model.moe->top_k) +
+                                           ", allowed: up to " +
+                                           std::to_string(model.moe->experts) + " experts");
+  }
+}
+
+/// A file that a family without parallel parts would read as if it had none.
+void check_block(JsonConfig& config, const ModelSpec& model) {
+  if (model.block != ModelSpec::Block::serial) return;
+  for (const std::string_view key : {"use_parallel_residual", "parallel_attn"})
+    if (config.flag_or(false, {key}))
+      config.fail(key, "is true, but '" + model.name +
+                           "' is read as a type whose feed-forward reads what attention has added, "
+                           "allowed: false");
+}
+
 const Family* find_family(JsonConfig& config, const std::string& model_type) {
   std::vector<std::string> names;
-  for (const std::span<const Family> table :
-       {std::span<const Family>(own_families), more_families()}) {
-    for (const Family& family : table) {
-      if (family.model_type == model_type) return &family;
-      names.emplace_back(family.model_type);
-    }
+  for (const Family& family : families()) {
+    if (family.model_type == model_type) return &family;
+    names.emplace_back(family.model_type);
   }
-  // The type did not read, which is said already.
   if (config.failed()) return nullptr;
   for (const RefusedFamily& refused : refused_families()) {
     if (refused.model_type != model_type) continue;
@@ -307,7 +288,9 @@ const Family* find_family(JsonConfig& config, const std::string& model_type) {
                                   ", and a model lacks that");
     return nullptr;
   }
-  config.fail("model_type", "is '" + model_type + "', allowed: " + joined(names));
+  config.fail("model_type", "is '" + model_type + "', allowed: " + joined(names) +
+                                "; stepcast model --as TYPE reads a file of another type by the "
+                                "names of one of these");
   return nullptr;
 }
 
@@ -316,24 +299,31 @@ const Family* find_family(JsonConfig& config, const std::string& model_type) {
 ModelSpec read_hugging_face(const std::filesystem::path& path, const std::string& as) {
   JsonConfig config{path};
   ModelSpec model;
-  // Read as another type, the model keeps the name that the file has.
+  (void)enter_text_part(config);
   model.name = as.empty() ? config.text({"model_type"}) : config.text_or(as, {"model_type"});
   const Family* family = find_family(config, as.empty() ? model.name : as);
   if (family == nullptr) {
     config.finish();
     return model;
   }
-  model.layers = config.count({"num_hidden_layers", "n_layer"});
-  model.hidden = config.count({"hidden_size", "n_embed", "n_embd"});
+  config.fill(family->defaults);
+  model.layers = config.count({"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
+  model.hidden = config.count({"hidden_size", "n_embed", "n_embd", "d_model"});
   model.ffn.hidden =
       family->four_times
-          ? config.count_or(4 * model.hidden, {"intermediate_size", "ffn_hidden_size", "n_inner"})
-          : config.count({"intermediate_size", "ffn_hidden_size"});
-  model.vocabulary = config.count({"vocab_size"});
+          ? config.count_or(4 * model.hidden,
+                            {"intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim"})
+          : config.count({"intermediate_size", "ffn_hidden_size", "ffn_dim"});
+  model.vocabulary = config.count({"vocab_size", "padded_vocab_size"});
   model.tied_embeddings = config.flag_or(false, {"tie_word_embeddings"});
-  family->read(config, model);
+  if (family->read != nullptr)
+    family->read(config, model);
+  else
+    read_plain(config, model, *family);
+  if (family->more != nullptr) family->more(config, model);
   check_choice(config, model);
   check_block(config, model);
+  if (!as.empty() && as != model.name) check_read_as(config, model, *family);
   config.finish();
   return model;
 }

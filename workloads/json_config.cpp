@@ -61,8 +61,40 @@ JsonConfig::JsonConfig(const std::filesystem::path& path) : file_{path.string()}
 
 JsonConfig::~JsonConfig() = default;
 
+void JsonConfig::enter(const std::string& key, Keys inherited) {
+  nlohmann::json inner = root_->at(key);
+  for (const std::string_view name : inherited)
+    if (const auto outer = root_->find(name); outer != root_->end() && !inner.contains(name))
+      inner[std::string(name)] = *outer;
+  *root_ = std::move(inner);
+  inside_ += key + ".";
+}
+
+void JsonConfig::fill(std::string_view defaults) {
+  if (defaults.empty()) return;
+  const nlohmann::json values = nlohmann::json::parse(defaults);
+  for (const auto& [key, value] : values.items()) {
+    if (root_->contains(key)) continue;
+    filled_.insert(key);
+    (*root_)[key] = value;
+  }
+}
+
+std::vector<std::string> JsonConfig::objects() const {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : root_->items())
+    if (value.is_object()) names.push_back(key);
+  return names;
+}
+
+bool JsonConfig::said(std::string_view key) const {
+  const auto found = root_->find(key);
+  return found != root_->end() && !found->is_null() && !filled_.contains(key);
+}
+
 const nlohmann::json* JsonConfig::find(Keys keys) const {
   for (const std::string_view key : keys) {
+    asked_.emplace(key);
     const auto found = root_->find(key);
     if (found != root_->end() && !found->is_null()) return &*found;
   }
@@ -80,6 +112,11 @@ bool JsonConfig::has(Keys keys) const { return find(keys) != nullptr; }
 bool JsonConfig::is_list(std::string_view key) const {
   const nlohmann::json* value = find({key});
   return value != nullptr && value->is_array();
+}
+
+bool JsonConfig::is_text(std::string_view key) const {
+  const nlohmann::json* value = find({key});
+  return value != nullptr && value->is_string();
 }
 
 std::int64_t JsonConfig::count(Keys keys, std::int64_t low) {
@@ -150,7 +187,10 @@ bool JsonConfig::good(Keys keys) const {
 }
 
 void JsonConfig::finish() const {
-  if (!diagnostics_.empty()) throw InputError(diagnostics_);
+  if (diagnostics_.empty()) return;
+  std::vector<Diagnostic> all = diagnostics_;
+  for (Diagnostic& d : all) d.path.insert(0, inside_);
+  throw InputError(all);
 }
 
 }  // namespace stepcast
