@@ -45,8 +45,8 @@ class CheckLayers(unittest.TestCase):
                             "not of this layer")
 
     def test_private_header_of_the_same_layer(self):
-        self.assertEqual(problems({"sim/study/sweep/a.cpp": '#include "../rows.hpp"\n',
-                                   "sim/study/rows.hpp": "#pragma once\n"}), [])
+        self.assertEqual(problems({"sim/explain/diff/a.cpp": '#include "../rows.hpp"\n',
+                                   "sim/explain/rows.hpp": "#pragma once\n"}), [])
 
     def test_scheduler_stands_beside_workloads(self):
         self.expect_problem({"scheduler/a.cpp": '#include "stepcast/workloads/program.hpp"\n'},
