@@ -237,8 +237,8 @@ inline constexpr WrongRow wrong_plans[] = {
      "communication: {tensor: {backward: serial}}\nparallel:\n  tp: 1",
      "s.yaml:36:36: communication.tensor.backward: is serial but tp is 1: nothing is reduced, "
      "allowed: overlapped, or tp > 1"},
-    {"batched_experts_with_unlike_rows", "vocabulary: 32000\nparallel:",
-     "vocabulary: 32000\nmoe: {experts: batched}\nparallel:",
+    {"batched_experts_with_unlike_rows",
+     "vocabulary: 32000\nparallel:", "vocabulary: 32000\nmoe: {experts: batched}\nparallel:",
      "s.yaml:36:16: moe.experts: is batched but experts have unlike rows, allowed: grouped, "
      "multi_stream, sequential, or capacity_pad without tiles(n)"},
     {"scatter_gather_without_pp",
