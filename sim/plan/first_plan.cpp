@@ -16,9 +16,13 @@ PlanResult estimate_plan(const PlanSpace& space) {
   result.nearest = all.nearest;
   if (!result.shortlist.empty()) return result;
   const auto& reasons = result.counts.infeasible;
+  // Sizes that do not go together are left out of any list; what is too large could fit elsewhere.
+  const auto full = std::ranges::find_if(
+      reasons, [](const auto& reason) { return reason.first.starts_with("memory"); });
   const auto most =
       std::ranges::max_element(reasons, {}, [](const auto& reason) { return reason.second; });
   result.tightest = result.nearest          ? "memory"
+                    : full != reasons.end() ? full->first
                     : most == reasons.end() ? "the space is empty"
                                             : most->first;
   return result;
