@@ -128,7 +128,7 @@ void WorkProgress::told(double share) {
     if (share >= 1) bar_.reset();
     return;
   }
-  if (now - logged_ < between_reports) return;
+  if (now - logged_ < between_reports || share < least_share) return;
   logged_ = now;
   std::cerr << fmt::format("{}: {:.0f} %, {} left\n", work_.what, 100 * share,
                            left_text(all - elapsed))

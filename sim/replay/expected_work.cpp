@@ -14,7 +14,10 @@ namespace {
 /// Processor time of an instruction, as a machine of 2020 ran jobs of 1024 to 16384 ranks.
 constexpr double seconds_per_task = 1.2e-7;
 /// What jitter, pauses and collections add: draws, and waits that are not alike.
-constexpr double irregular_factor = 2;
+constexpr double irregular_factor = 1.5;
+/// What a rank keeps of waits and communications until they are settled: of each instruction, or,
+/// where that happens on the way, in all.
+constexpr double bytes_per_task = 21, settled_bytes_per_rank = 40e3;
 /// Micro-batches until the state of a job recurs, in periods of its order.
 constexpr std::int64_t periods_until_skip = 5;
 
@@ -25,8 +28,8 @@ double tasks_of(const StageProgram& program, const StageOrder& order) {
     const auto [entry, added] =
         known.try_emplace({unit.kind, unit.chunk.value, unit.slice.value}, 0);
     if (added)
-      entry->second = static_cast<double>(
-          usual_code(program.of(unit.chunk, unit.slice), unit.kind).size());
+      entry->second =
+          static_cast<double>(usual_code(program.of(unit.chunk, unit.slice), unit.kind).size());
     sum += entry->second;
   }
   return sum;
@@ -58,9 +61,11 @@ LongWork Replayer::expected() const {
   } else if (input_.stalls && input_.stalls->irregular()) {
     each *= irregular_factor;
   }
-  const double entries = recorder_ ? recorded_entries() : 0;
-  return {"replaying the step", each * tasks,
-          bytes_so_far() + entries * static_cast<double>(sizeof(Recording::Entry))};
+  double bytes = bytes_per_task * tasks;
+  if (!may_recur_)
+    bytes = std::min(bytes, settled_bytes_per_rank * static_cast<double>(ranks_.size()));
+  if (recorder_) bytes += recorded_entries() * static_cast<double>(sizeof(Recording::Entry));
+  return {"replaying the step", each * tasks, bytes_so_far() + bytes};
 }
 
 /// By the rank at hand: none is far behind another.

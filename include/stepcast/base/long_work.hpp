@@ -7,9 +7,9 @@
 namespace stepcast {
 
 struct LongWork {
-  std::string what;   ///< in words that a user reads ("replaying the step")
+  std::string what;    ///< in words that a user reads ("replaying the step")
   double seconds = 0;  ///< expected, of processor
-  double bytes = 0;   ///< of memory
+  double bytes = 0;    ///< of memory
 };
 
 /// Whether anybody in this process is told.

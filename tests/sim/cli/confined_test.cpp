@@ -24,21 +24,22 @@ struct Try {
 /// A request per way to name something; `PATH` stands for the name.
 using Tries = std::vector<Try>;
 
-const std::string head = "stepcast: 1\nname: a\n";
-const std::string ideal = head + "cluster: {extends: clusters/ideal.yaml, devices: 4}\n";
+const std::string confined_head = "stepcast: 1\nname: a\n";
+const std::string four_ideal =
+    confined_head + "cluster: {extends: clusters/ideal.yaml, devices: 4}\n";
 
 Tries of_keys() {
   Tries tries;
-  for (const std::string text : {
-           head + "extends: PATH\n",
-           head + "cluster: {extends: PATH, devices: 4}\n",
-           head + "model: {extends: PATH}\n",
-           head + "model: {hf_config: PATH}\ncluster: {extends: clusters/dgx-h100.yaml}\n",
-           ideal + "workload: {chakra: PATH}\n",
-           ideal + "workload: {graph: PATH}\n",
-           head + "cluster: {network: {platform: {file: PATH}}}\n",
-           ideal + "schedule: {pipeline: {table: PATH}}\nframework: PATH\n",
-           ideal + "framework: {extends: PATH}\n",
+  for (const std::string& text : {
+           confined_head + "extends: PATH\n",
+           confined_head + "cluster: {extends: PATH, devices: 4}\n",
+           confined_head + "model: {extends: PATH}\n",
+           confined_head + "model: {hf_config: PATH}\ncluster: {extends: clusters/dgx-h100.yaml}\n",
+           four_ideal + "workload: {chakra: PATH}\n",
+           four_ideal + "workload: {graph: PATH}\n",
+           confined_head + "cluster: {network: {platform: {file: PATH}}}\n",
+           four_ideal + "schedule: {pipeline: {table: PATH}}\nframework: PATH\n",
+           four_ideal + "framework: {extends: PATH}\n",
        })
     tries.push_back({{"run", "-", "--json", "-"}, text});
   for (const char* key :
@@ -46,7 +47,7 @@ Tries of_keys() {
         "stalls.spread.device.file=PATH", "cluster.extends=PATH", "model.extends=PATH",
         "framework=PATH", "model.hf_config=PATH"})
     tries.push_back({{"validate", "mixtral-8x7b.yaml", "--set", key}, ""});
-  tries.push_back({{"plan", "-"}, ideal + "plan: {devices: 8, baseline: PATH}\n"});
+  tries.push_back({{"plan", "-"}, four_ideal + "plan: {devices: 8, baseline: PATH}\n"});
   tries.push_back({{"import", "-", "--from", "megatron"},
                    "source PATH/env.sh\nsource env.sh\ntorchrun pretrain_gpt.py --num-layers $KEY "
                    "--deepspeed_config ds.json\n"});
