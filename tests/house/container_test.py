@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the steps of the Containerfile in bare roots of Debian, as an engine would: container_test.py. Takes minutes, root and
-the network of the packages; exits 77 where one is missing.
+"""Runs the steps of the Containerfile in bare roots of Debian, as an engine would: container_test.py [DIST].
+
+Takes minutes, root and the network of the packages; exits 77 where one is missing. What scripts/package made, DIST, saves
+the steps that need a compiler.
 """
 import pathlib
 import re
@@ -10,6 +12,7 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+DIST = sys.argv[1] if len(sys.argv) > 1 else None
 KNOWN = {"FROM", "COPY", "RUN", "USER", "WORKDIR", "ENTRYPOINT", "CMD"}
 
 
@@ -60,6 +63,10 @@ def main():
                 user = rest
             elif word == "WORKDIR":
                 folder = rest
+            elif word == "RUN" and DIST and "/src/scripts/package" in rest:
+                shutil.copytree(DIST, root / "dist")
+            elif word == "RUN" and DIST and "apt-get" in rest:
+                pass   # what the compiler needs
             elif word == "RUN":
                 ran = inside(root, rest, user, folder)
                 if ran.returncode != 0:
