@@ -14,7 +14,7 @@ namespace hugging_face {
 /// openPangu's.
 void read_grouped_attention(JsonConfig& config, ModelSpec& model) {
   GroupedQueryAttention attention;
-  attention.heads = config.count({"num_attention_heads", "n_head"});
+  attention.heads = config.count({"num_attention_heads", "n_head", "n_heads"});
   attention.kv_heads = config.count_or(attention.heads, {"num_key_value_heads"});
   if (attention.heads % attention.kv_heads != 0 &&
       config.good({"num_attention_heads", "num_key_value_heads"})) {
@@ -34,21 +34,37 @@ void read_grouped_attention(JsonConfig& config, ModelSpec& model) {
   model.attention = attention;
 }
 
-/// Second names are openPangu's.
-void read_latent_attention(JsonConfig& config, ModelSpec& model) {
+namespace {
+
+/// Second names are openPangu's; `values` is the width of values unless said, 0: it is said.
+void read_latents(JsonConfig& config, ModelSpec& model, std::int64_t values) {
   LatentAttention attention;
   attention.heads = config.count({"num_attention_heads"});
   attention.q_lora_rank = config.count_or(0, {"q_lora_rank", "attention_q_lora_dim"}, 0);
   attention.kv_lora_rank = config.count({"kv_lora_rank", "attention_kv_lora_dim"});
   attention.nope_dim = config.count({"qk_nope_head_dim", "attention_qk_dim"});
   attention.rope_dim = config.count({"qk_rope_head_dim", "attention_qk_rope_dim"});
-  attention.v_dim = config.count({"v_head_dim", "attention_v_dim"});
+  attention.v_dim = values > 0 ? config.count_or(values, {"v_head_dim"})
+                               : config.count({"v_head_dim", "attention_v_dim"});
   model.attention = attention;
 }
 
-void read_bias(JsonConfig& config, ModelSpec& model, bool attention_default) {
-  const bool attention = config.flag_or(attention_default, {"attention_bias"});
-  const bool mlp = config.flag_or(false, {"mlp_bias"});
+}  // namespace
+
+void read_latent_attention(JsonConfig& config, ModelSpec& model) { read_latents(config, model, 0); }
+
+void read_minicpm3(JsonConfig& config, ModelSpec& model) {
+  const std::int64_t heads = std::max<std::int64_t>(config.count({"num_attention_heads"}), 1);
+  read_latents(config, model, std::max<std::int64_t>(model.hidden / heads, 1));
+}
+
+void read_bias(JsonConfig& config, ModelSpec& model, const Family& family) {
+  if (!family.all_bias.empty() && config.flag_or(false, {family.all_bias})) {
+    model.bias = ModelSpec::Bias::all;
+    return;
+  }
+  const bool attention = config.flag_or(false, {"attention_bias", family.bias});
+  const bool mlp = config.flag_or(false, {"mlp_bias", family.rest_bias});
   if (mlp && !attention && config.good({"attention_bias"}))
     config.fail("mlp_bias", "is true, allowed only together with attention_bias");
   if (attention) model.bias = mlp ? ModelSpec::Bias::all : ModelSpec::Bias::qkv;
@@ -147,8 +163,90 @@ void read_window(JsonConfig& config, ModelSpec& model, bool used, std::int64_t f
 
 void read_dense(JsonConfig& config, ModelSpec& model) {
   read_grouped_attention(config, model);
-  read_bias(config, model, false);
+  read_bias(config, model);
   read_window(config, model, config.flag_or(true, {"use_sliding_window"}), 0);
+}
+
+void read_late_window(JsonConfig& config, ModelSpec& model) {
+  if (!config.flag_or(false, {"use_sliding_window"})) return;
+  const std::int64_t first = config.count_or(model.layers, {"max_window_layers"}, 0);
+  if (first >= model.layers) return;
+  read_window(config, model, true, 0);
+  if (first > 0 && model.has_windows() && !config.has({"layer_types"}))
+    config.fail("max_window_layers", "is " + std::to_string(first) +
+                                         ", allowed: 0, or the number of layers: a model has "
+                                         "windows in all layers, or all but every n-th");
+}
+
+namespace {
+
+/// The layers without windows: every n-th by a number, or by letters such as LLLG.
+std::int64_t read_pattern(JsonConfig& config, std::int64_t missing) {
+  constexpr std::string_view key = "sliding_window_pattern";
+  if (missing == 0 || !config.is_text(key))
+    return missing == 0 ? 0 : config.count_or(missing, {key});
+  const std::string letters = config.text_or("", {key});
+  if (letters.find_first_not_of('L') != letters.size() - 1 || !letters.ends_with('G'))
+    config.fail(key, "is '" + letters + "', allowed: L for each layer with a window, then one G");
+  return static_cast<std::int64_t>(letters.size());
+}
+
+/// What the line of a family says.
+void read_plain(JsonConfig& config, ModelSpec& model, const Family& family) {
+  read_grouped_attention(config, model);
+  read_bias(config, model, family);
+  model.norm = family.norm;
+  model.ffn.kind = family.ffn;
+  const bool normed = family.qk_key.empty() || config.flag_or(false, {family.qk_key});
+  if (normed) model.qk_norm = family.qk_norm;
+  if (family.windows == Windows::late)
+    read_late_window(config, model);
+  else
+    read_window(config, model, config.flag_or(true, {"use_sliding_window"}),
+                read_pattern(config, family.full_every));
+}
+
+}  // namespace
+
+void read_qwen3_moe(JsonConfig& config, ModelSpec& model) {
+  model.moe = ExpertSpec{.experts = config.count({"num_experts"}),
+                         .top_k = config.count({"num_experts_per_tok"}),
+                         .expert_hidden = config.count({"moe_intermediate_size"})};
+  const std::int64_t step = config.count_or(1, {"decoder_sparse_step"});
+  std::vector<bool> marked;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    marked.push_back((layer + 1) % step == 0);
+  for (const std::int64_t dense : config.counts({"mlp_only_layers"})) {
+    if (dense < model.layers) marked[static_cast<std::size_t>(dense)] = false;
+  }
+  place_moe_layers(config, "mlp_only_layers", marked, model);
+}
+
+/// DeepSeek's layout: latent attention, shared experts, a dense prefix, MTP modules.
+void read_latent_moe(JsonConfig& config, ModelSpec& model) {
+  read_latent_attention(config, model);
+  read_bias(config, model);
+  read_fine_experts(config, model);
+}
+
+void read_deepseek_v3(JsonConfig& config, ModelSpec& model) {
+  read_latent_moe(config, model);
+  if (model.moe)
+    model.moe->correction_bias = config.text_or("noaux_tc", {"topk_method"}) == "noaux_tc";
+}
+
+/// DeepSeek-V3.2: an indexer in every layer.
+void read_sparse_moe(JsonConfig& config, ModelSpec& model) {
+  read_deepseek_v3(config, model);
+  auto& attention = std::get<LatentAttention>(model.attention);
+  attention.index_heads = config.count({"index_n_heads"});
+  attention.index_dim = config.count({"index_head_dim"});
+  attention.index_top_k = config.count({"index_topk"});
+}
+
+void read_pangu(JsonConfig& config, ModelSpec& model) {
+  read_latent_moe(config, model);
+  if (config.flag_or(false, {"sandwich_norm"})) model.norm = ModelSpec::Norm::sandwich;
 }
 
 }  // namespace hugging_face
@@ -177,113 +275,11 @@ void check_block(JsonConfig& config, const ModelSpec& model) {
                            "allowed: false");
 }
 
-/// Windows from layer `max_window_layers` on, if at all.
-void read_late_window(JsonConfig& config, ModelSpec& model) {
-  if (!config.flag_or(false, {"use_sliding_window"})) return;
-  const std::int64_t first = config.count_or(model.layers, {"max_window_layers"}, 0);
-  if (first >= model.layers) return;
-  read_window(config, model, true, 0);
-  if (first > 0 && model.has_windows() && !config.has({"layer_types"}))
-    config.fail("max_window_layers", "is " + std::to_string(first) +
-                                         ", allowed: 0, or the number of layers: a model has "
-                                         "windows in all layers, or all but every n-th");
-}
-
-void read_qwen2(JsonConfig& config, ModelSpec& model) {
-  read_grouped_attention(config, model);
-  read_bias(config, model, true);
-  read_late_window(config, model);
-}
-
-/// Norms on the queries and keys of each head.
-void read_qwen3(JsonConfig& config, ModelSpec& model) {
-  read_grouped_attention(config, model);
-  read_bias(config, model, false);
-  read_late_window(config, model);
-  model.qk_norm = ModelSpec::QkNorm::head;
-}
-
-void read_mixtral(JsonConfig& config, ModelSpec& model) {
-  read_dense(config, model);
-  model.moe = ExpertSpec{.experts = config.count({"num_local_experts"}),
-                         .top_k = config.count({"num_experts_per_tok"}),
-                         .expert_hidden = model.ffn.hidden};
-}
-
-}  // namespace
-
-namespace hugging_face {
-
-void read_qwen3_moe(JsonConfig& config, ModelSpec& model) {
-  read_qwen3(config, model);
-  model.moe = ExpertSpec{.experts = config.count({"num_experts"}),
-                         .top_k = config.count({"num_experts_per_tok"}),
-                         .expert_hidden = config.count({"moe_intermediate_size"})};
-  const std::int64_t step = config.count_or(1, {"decoder_sparse_step"});
-  std::vector<bool> marked;
-  for (std::int64_t layer = 0; layer < model.layers; ++layer)
-    marked.push_back((layer + 1) % step == 0);
-  for (const std::int64_t dense : config.counts({"mlp_only_layers"})) {
-    if (dense < model.layers) marked[static_cast<std::size_t>(dense)] = false;
-  }
-  place_moe_layers(config, "mlp_only_layers", marked, model);
-}
-
-}  // namespace hugging_face
-
-namespace {
-
-/// DeepSeek's layout: latent attention, shared experts, a dense prefix, MTP modules.
-void read_latent_moe(JsonConfig& config, ModelSpec& model) {
-  read_latent_attention(config, model);
-  read_bias(config, model, false);
-  read_fine_experts(config, model);
-}
-
-void read_deepseek_v3(JsonConfig& config, ModelSpec& model) {
-  read_latent_moe(config, model);
-  if (model.moe)
-    model.moe->correction_bias = config.text_or("noaux_tc", {"topk_method"}) == "noaux_tc";
-}
-
-/// DeepSeek-V3.2: an indexer in every layer.
-void read_sparse_moe(JsonConfig& config, ModelSpec& model) {
-  read_deepseek_v3(config, model);
-  auto& attention = std::get<LatentAttention>(model.attention);
-  attention.index_heads = config.count({"index_n_heads"});
-  attention.index_dim = config.count({"index_head_dim"});
-  attention.index_top_k = config.count({"index_topk"});
-}
-
-void read_pangu(JsonConfig& config, ModelSpec& model) {
-  read_latent_moe(config, model);
-  if (config.flag_or(false, {"sandwich_norm"})) model.norm = ModelSpec::Norm::sandwich;
-}
-
-constexpr Family own_families[] = {{"llama", read_dense},
-                                   {"mistral", read_dense},
-                                   {"telechat3", read_dense},
-                                   {"qwen2", read_qwen2},
-                                   {"qwen3", read_qwen3},
-                                   {"qwen3_moe", read_qwen3_moe},
-                                   {"mixtral", read_mixtral},
-                                   {"deepseek_v2", read_latent_moe},
-                                   {"deepseek_v3", read_deepseek_v3},
-                                   {"deepseek_v32", read_sparse_moe},
-                                   {"glm_moe_dsa", read_sparse_moe},
-                                   {"kimi_k2", read_deepseek_v3},
-                                   {"telechat3_moe", read_deepseek_v3},
-                                   {"pangu_ultra_moe", read_pangu},
-                                   {"pangu", read_pangu}};
-
 const Family* find_family(JsonConfig& config, const std::string& model_type) {
   std::vector<std::string> names;
-  for (const std::span<const Family> table :
-       {std::span<const Family>(own_families), more_families()}) {
-    for (const Family& family : table) {
-      if (family.model_type == model_type) return &family;
-      names.emplace_back(family.model_type);
-    }
+  for (const Family& family : families()) {
+    if (family.model_type == model_type) return &family;
+    names.emplace_back(family.model_type);
   }
   if (config.failed()) return nullptr;
   for (const RefusedFamily& refused : refused_families()) {
@@ -292,7 +288,9 @@ const Family* find_family(JsonConfig& config, const std::string& model_type) {
                                   ", and a model lacks that");
     return nullptr;
   }
-  config.fail("model_type", "is '" + model_type + "', allowed: " + joined(names));
+  config.fail("model_type", "is '" + model_type + "', allowed: " + joined(names) +
+                                "; stepcast model --as TYPE reads a file of another type by the "
+                                "names of one of these");
   return nullptr;
 }
 
@@ -301,23 +299,31 @@ const Family* find_family(JsonConfig& config, const std::string& model_type) {
 ModelSpec read_hugging_face(const std::filesystem::path& path, const std::string& as) {
   JsonConfig config{path};
   ModelSpec model;
+  (void)enter_text_part(config);
   model.name = as.empty() ? config.text({"model_type"}) : config.text_or(as, {"model_type"});
   const Family* family = find_family(config, as.empty() ? model.name : as);
   if (family == nullptr) {
     config.finish();
     return model;
   }
-  model.layers = config.count({"num_hidden_layers", "n_layer"});
-  model.hidden = config.count({"hidden_size", "n_embed", "n_embd"});
+  config.fill(family->defaults);
+  model.layers = config.count({"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
+  model.hidden = config.count({"hidden_size", "n_embed", "n_embd", "d_model"});
   model.ffn.hidden =
       family->four_times
-          ? config.count_or(4 * model.hidden, {"intermediate_size", "ffn_hidden_size", "n_inner"})
-          : config.count({"intermediate_size", "ffn_hidden_size"});
-  model.vocabulary = config.count({"vocab_size"});
+          ? config.count_or(4 * model.hidden,
+                            {"intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim"})
+          : config.count({"intermediate_size", "ffn_hidden_size", "ffn_dim"});
+  model.vocabulary = config.count({"vocab_size", "padded_vocab_size"});
   model.tied_embeddings = config.flag_or(false, {"tie_word_embeddings"});
-  family->read(config, model);
+  if (family->read != nullptr)
+    family->read(config, model);
+  else
+    read_plain(config, model, *family);
+  if (family->more != nullptr) family->more(config, model);
   check_choice(config, model);
   check_block(config, model);
+  if (!as.empty() && as != model.name) check_read_as(config, model, *family);
   config.finish();
   return model;
 }

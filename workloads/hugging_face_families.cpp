@@ -17,11 +17,6 @@ void place_behind(JsonConfig& config, ModelSpec& model, std::int64_t dense) {
   place_moe_layers(config, "first_k_dense_replace", marked, model);
 }
 
-void read_glm4(JsonConfig& config, ModelSpec& model) {
-  read_dense(config, model);
-  model.norm = ModelSpec::Norm::sandwich;
-}
-
 /// DeepSeek's experts behind grouped attention: GLM-4.5, dots, Ling.
 void read_grouped_fine(JsonConfig& config, ModelSpec& model, bool normed) {
   read_dense(config, model);
@@ -29,6 +24,8 @@ void read_grouped_fine(JsonConfig& config, ModelSpec& model, bool normed) {
   read_fine_experts(config, model);
   if (model.moe) model.moe->correction_bias = true;
 }
+
+}  // namespace
 
 void read_glm4_moe(JsonConfig& config, ModelSpec& model) {
   read_grouped_fine(config, model, false);
@@ -38,11 +35,6 @@ void read_normed_fine(JsonConfig& config, ModelSpec& model) {
   read_grouped_fine(config, model, true);
 }
 
-void read_full_norm(JsonConfig& config, ModelSpec& model) {
-  read_dense(config, model);
-  model.qk_norm = QkNorm::full;
-}
-
 /// Every layer has experts as wide as intermediate_size.
 void read_all_experts(JsonConfig& config, ModelSpec& model) {
   model.moe = ExpertSpec{.experts = config.count({"num_local_experts", "num_experts"}),
@@ -50,25 +42,13 @@ void read_all_experts(JsonConfig& config, ModelSpec& model) {
                          .expert_hidden = model.ffn.hidden};
 }
 
-void read_olmoe(JsonConfig& config, ModelSpec& model) {
-  read_full_norm(config, model);
-  read_all_experts(config, model);
-}
-
 void read_minimax_m2(JsonConfig& config, ModelSpec& model) {
-  read_olmoe(config, model);
+  read_all_experts(config, model);
   model.moe->correction_bias = config.flag_or(false, {"use_routing_bias"});
   model.mtp_layers = config.count_or(0, {"num_mtp_modules"}, 0);
 }
 
-void read_phimoe(JsonConfig& config, ModelSpec& model) {
-  read_dense(config, model);
-  read_all_experts(config, model);
-  model.norm = ModelSpec::Norm::layer;
-}
-
-void read_granite(JsonConfig& config, ModelSpec& model) {
-  read_dense(config, model);
+void read_granite_moe(JsonConfig& config, ModelSpec& model) {
   read_all_experts(config, model);
   const std::int64_t shared = config.count_or(0, {"shared_intermediate_size"}, 0);
   if (shared > 0) {
@@ -78,9 +58,7 @@ void read_granite(JsonConfig& config, ModelSpec& model) {
 }
 
 /// One shared expert of its own width: Qwen2-MoE, Pangu Pro.
-void read_one_shared(JsonConfig& config, ModelSpec& model, bool bias) {
-  read_grouped_attention(config, model);
-  read_bias(config, model, bias);
+void read_one_shared(JsonConfig& config, ModelSpec& model) {
   model.moe = ExpertSpec{.experts = config.count({"num_experts"}),
                          .top_k = config.count({"num_experts_per_tok"}),
                          .expert_hidden = config.count({"moe_intermediate_size"}),
@@ -92,16 +70,7 @@ void read_one_shared(JsonConfig& config, ModelSpec& model, bool bias) {
                 "leaves layers without experts, allowed: 1, and no mlp_only_layers");
 }
 
-void read_qwen2_moe(JsonConfig& config, ModelSpec& model) { read_one_shared(config, model, true); }
-void read_pangu_pro(JsonConfig& config, ModelSpec& model) { read_one_shared(config, model, true); }
-
-void read_biased(JsonConfig& config, ModelSpec& model) {
-  read_grouped_attention(config, model);
-  read_bias(config, model, config.flag_or(true, {"bias"}));
-}
-
 void read_ernie(JsonConfig& config, ModelSpec& model) {
-  read_dense(config, model);
   model.moe = ExpertSpec{.experts = config.count({"moe_num_experts"}),
                          .top_k = config.count({"moe_k"}),
                          .expert_hidden = config.count({"moe_intermediate_size"}),
@@ -117,6 +86,8 @@ void read_ernie(JsonConfig& config, ModelSpec& model) {
   place_moe_layers(config, "moe_layer_interval", marked, model);
 }
 
+namespace {
+
 /// A number for all layers, or a list that says it of each.
 std::int64_t uniform(JsonConfig& config, std::string_view key) {
   if (!config.is_list(key)) return config.count_or(0, {key}, 0);
@@ -127,11 +98,11 @@ std::int64_t uniform(JsonConfig& config, std::string_view key) {
   return all.front();
 }
 
+}  // namespace
+
 void read_hunyuan(JsonConfig& config, ModelSpec& model) {
-  read_dense(config, model);
   if (config.flag_or(false, {"use_cla"}))
     config.fail("use_cla", "is true, and a model lacks keys that layers share, allowed: false");
-  if (config.flag_or(true, {"use_qk_norm"})) model.qk_norm = QkNorm::head;
   model.moe = ExpertSpec{.experts = std::max<std::int64_t>(uniform(config, "num_experts"), 1),
                          .top_k = std::max<std::int64_t>(uniform(config, "moe_topk"), 1),
                          .expert_hidden = uniform(config, "moe_intermediate_size"),
@@ -141,29 +112,13 @@ void read_hunyuan(JsonConfig& config, ModelSpec& model) {
   place_behind(config, model, 0);
 }
 
-/// Sandwich norms, and windows in all but every n-th layer. The head shares the embedding.
-void read_gemma(JsonConfig& config, ModelSpec& model, std::int64_t full_every) {
-  read_grouped_attention(config, model);
-  read_bias(config, model, false);
-  read_window(config, model, true, full_every);
-  model.norm = ModelSpec::Norm::sandwich;
-  model.tied_embeddings = config.flag_or(true, {"tie_word_embeddings"});
-}
-
-void read_gemma2(JsonConfig& config, ModelSpec& model) { read_gemma(config, model, 2); }
-
-void read_gemma3(JsonConfig& config, ModelSpec& model) {
-  read_gemma(config, model, config.count_or(6, {"sliding_window_pattern"}));
-  model.qk_norm = QkNorm::head;
-}
-
-/// Windows in every second layer, the first among them. The sink of each head is left out.
+/// The sink of each head is left out.
 void read_gpt_oss(JsonConfig& config, ModelSpec& model) {
-  read_grouped_attention(config, model);
-  read_window(config, model, true, 2);
   read_all_experts(config, model);
   model.bias = ModelSpec::Bias::all;
 }
+
+namespace {
 
 /// The layers that are `full` in a list of all of them are every n-th.
 void place_full(JsonConfig& config, ModelSpec& model, std::string_view key,
@@ -180,6 +135,8 @@ void place_full(JsonConfig& config, ModelSpec& model, std::string_view key,
                 "places linear attention irregularly, allowed: full attention in every n-th layer, "
                 "linear in the others");
 }
+
+}  // namespace
 
 /// A gated delta net in three of four layers; the output of the others has a gate.
 void read_qwen3_next(JsonConfig& config, ModelSpec& model) {
@@ -213,10 +170,7 @@ void read_qwen3_next(JsonConfig& config, ModelSpec& model) {
 
 /// Lightning attention; `attn_type_list` has a 1 where a layer has softmax attention.
 void read_minimax_m1(JsonConfig& config, ModelSpec& model) {
-  read_dense(config, model);
-  model.moe = ExpertSpec{.experts = config.count({"num_local_experts"}),
-                         .top_k = config.count({"num_experts_per_tok"}),
-                         .expert_hidden = model.ffn.hidden};
+  read_all_experts(config, model);
   const auto& attention = std::get<GroupedQueryAttention>(model.attention);
   model.linear = LinearAttention{.kind = LinearAttention::Kind::lightning,
                                  .key_heads = attention.heads,
@@ -233,135 +187,5 @@ void read_minimax_m1(JsonConfig& config, ModelSpec& model) {
     config.fail("attn_type_list", "is missing, allowed: 0 (linear) or 1 (softmax) for each layer");
   place_full(config, model, "attn_type_list", full);
 }
-
-using Block = ModelSpec::Block;
-
-// Families whose attention and feed-forward read the same.
-
-/// Layer norms and a plain GELU.
-void read_plain(JsonConfig& config, ModelSpec& model) {
-  read_grouped_attention(config, model);
-  model.norm = ModelSpec::Norm::layer;
-  model.ffn.kind = FeedForwardSpec::Kind::gelu;
-}
-
-/// Its two norms have weights of their own, though they read the same.
-void read_gpt_neox(JsonConfig& config, ModelSpec& model) {
-  read_plain(config, model);
-  model.bias = ModelSpec::Bias::all;
-  if (!config.flag_or(true, {"attention_bias"}))
-    config.fail("attention_bias",
-                "is false beside biases of the feed-forward, which a model lacks, allowed: true");
-  if (config.flag_or(true, {"use_parallel_residual"})) model.block = Block::parallel_norms;
-}
-
-/// Biases of the feed-forward and the head are left out.
-void read_gptj(JsonConfig& config, ModelSpec& model) {
-  read_plain(config, model);
-  model.block = Block::parallel;
-}
-
-void read_phi(JsonConfig& config, ModelSpec& model) {
-  read_gptj(config, model);
-  model.bias = ModelSpec::Bias::all;
-  if (config.flag_or(false, {"qk_layernorm"})) model.qk_norm = ModelSpec::QkNorm::head;
-}
-
-/// Of the first layout one norm and, unless said, keys and values of one head; of the second two
-/// norms unless said, and so many heads.
-void read_falcon(JsonConfig& config, ModelSpec& model) {
-  read_plain(config, model);
-  auto& attention = std::get<GroupedQueryAttention>(model.attention);
-  const bool second = config.flag_or(false, {"new_decoder_architecture"});
-  if (second)
-    attention.kv_heads = config.count_or(attention.heads, {"num_kv_heads"});
-  else if (config.flag_or(true, {"multi_query"}))
-    attention.kv_heads = 1;
-  if (config.flag_or(false, {"bias"})) model.bias = ModelSpec::Bias::all;
-  if (config.flag_or(false, {"alibi"})) model.position = ModelSpec::Position::none;
-  model.tied_embeddings = config.flag_or(true, {"tie_word_embeddings"});
-  const bool two = second && config.count_or(2, {"num_ln_in_parallel_attn"}) == 2;
-  if (second || config.flag_or(true, {"parallel_attn"}))
-    model.block = two ? Block::parallel_norms : Block::parallel;
-}
-
-/// Gated; biases of its norms, which it has none of, are counted all the same.
-void read_cohere(JsonConfig& config, ModelSpec& model) {
-  read_grouped_attention(config, model);
-  read_bias(config, model, false);
-  model.norm = ModelSpec::Norm::layer;
-  model.block = Block::parallel;
-  if (config.flag_or(false, {"use_qk_norm"})) model.qk_norm = ModelSpec::QkNorm::head;
-  model.tied_embeddings = config.flag_or(true, {"tie_word_embeddings"});
-}
-
-void read_cohere2(JsonConfig& config, ModelSpec& model) {
-  read_cohere(config, model);
-  read_window(config, model, true, config.count_or(4, {"sliding_window_pattern"}));
-}
-
-void read_stablelm(JsonConfig& config, ModelSpec& model) {
-  read_grouped_attention(config, model);
-  if (config.flag_or(false, {"use_qkv_bias"})) model.bias = ModelSpec::Bias::qkv;
-  model.norm = ModelSpec::Norm::layer;
-  if (config.flag_or(false, {"qk_layernorm"})) model.qk_norm = ModelSpec::QkNorm::head;
-  if (config.flag_or(false, {"use_parallel_residual"})) model.block = Block::parallel;
-}
-
-constexpr Family families[] = {{"gpt_neox", read_gpt_neox},
-                               {"gptj", read_gptj, true},
-                               {"codegen", read_gptj, true},
-                               {"phi", read_phi},
-                               {"falcon", read_falcon, true},
-                               {"cohere", read_cohere},
-                               {"cohere2", read_cohere2},
-                               {"stablelm", read_stablelm},
-                               {"qwen3_next", read_qwen3_next},
-                               {"minimax_m1", read_minimax_m1},
-                               {"phi3", read_dense},
-                               {"gemma2", read_gemma2},
-                               {"gemma3_text", read_gemma3},
-                               {"gpt_oss", read_gpt_oss},
-                               {"telechat2", read_dense},
-                               {"seed_oss", read_biased},
-                               {"PanguEmbedded", read_biased},
-                               {"glm4", read_glm4},
-                               {"glm4_moe", read_glm4_moe},
-                               {"olmo2", read_full_norm},
-                               {"olmoe", read_olmoe},
-                               {"minimax_m2", read_minimax_m2},
-                               {"phimoe", read_phimoe},
-                               {"granitemoe", read_granite},
-                               {"granitemoeshared", read_granite},
-                               {"qwen2_moe", read_qwen2_moe},
-                               {"PanguProMoE", read_pangu_pro},
-                               {"ernie4_5_moe", read_ernie},
-                               {"hunyuan_v1_moe", read_hunyuan},
-                               {"dots1", read_normed_fine},
-                               {"bailing_moe_v2", read_normed_fine}};
-
-constexpr std::string_view heads = "other heads in layers without a window than in those with one";
-constexpr std::string_view sparse = "an indexer and attention to chosen keys";
-
-constexpr RefusedFamily refused[] = {{"gemma3", "a vision part beside its text_config"},
-                                     {"gemma3n", "embeddings of each layer and shared keys"},
-                                     {"gemma4", heads},
-                                     {"llama4", "attention in chunks"},
-                                     {"llama4_text", "attention in chunks"},
-                                     {"qwen3_5", "a vision part beside its text_config"},
-                                     {"minimax_m3", sparse},
-                                     {"deepseek_v4", "compressed attention and hyper-connections"},
-                                     {"hunyuan", "keys and values that layers share"},
-                                     {"hy_v3", "layers that are not published"},
-                                     {"nemotron_h", "Mamba layers"},
-                                     {"granitemoehybrid", "Mamba layers"},
-                                     {"longcat_flash", "experts that compute nothing"},
-                                     {"mimo_v2_flash", heads},
-                                     {"step3p5", heads}};
-
-}  // namespace
-
-std::span<const Family> more_families() { return families; }
-std::span<const RefusedFamily> refused_families() { return refused; }
 
 }  // namespace stepcast::hugging_face

@@ -1,7 +1,6 @@
 #include "json_config.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -10,19 +9,13 @@
 namespace stepcast {
 namespace {
 
+/// Products of two such counts are exact in double precision.
 constexpr std::int64_t largest = 1 << 24;
 
 std::string read_text(const std::filesystem::path& path) {
-  std::error_code none;
-  if (!std::filesystem::is_regular_file(path, none) || !may_read(path)) {
-    throw InputError({{{path.string()}, "", "is not a file that can be read"}});
-  }
-  std::ifstream in{path, std::ios::binary};
-  std::string text{std::istreambuf_iterator<char>{in}, {}};
-  if (in.bad() || !in.is_open()) {
-    throw InputError({{{path.string()}, "", "is not a file that can be read"}});
-  }
-  return text;
+  auto text = bytes_of(path);
+  if (!text) throw InputError({{{path.string()}, "", "is not a file that can be read"}});
+  return std::move(*text);
 }
 
 /// `byte` counts from 1, as the parser reports it.
@@ -36,6 +29,7 @@ Place place_at(const std::string& file, const std::string& text, std::size_t byt
 
 bool is_count(const nlohmann::json& value, std::int64_t low) {
   if (!value.is_number_integer()) return false;
+  // Beyond the range of std::int64_t unsigned numbers would turn negative.
   if (value.is_number_unsigned() &&
       value.get<std::uint64_t>() > static_cast<std::uint64_t>(largest))
     return false;
@@ -43,6 +37,7 @@ bool is_count(const nlohmann::json& value, std::int64_t low) {
   return number >= low && number <= largest;
 }
 
+/// At most 40 characters, to be quoted in an error.
 std::string as_written(const nlohmann::json& value) {
   std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (text.size() <= 40) return text;
@@ -66,8 +61,40 @@ JsonConfig::JsonConfig(const std::filesystem::path& path) : file_{path.string()}
 
 JsonConfig::~JsonConfig() = default;
 
+void JsonConfig::enter(const std::string& key, Keys inherited) {
+  nlohmann::json inner = root_->at(key);
+  for (const std::string_view name : inherited)
+    if (const auto outer = root_->find(name); outer != root_->end() && !inner.contains(name))
+      inner[std::string(name)] = *outer;
+  *root_ = std::move(inner);
+  inside_ += key + ".";
+}
+
+void JsonConfig::fill(std::string_view defaults) {
+  if (defaults.empty()) return;
+  const nlohmann::json values = nlohmann::json::parse(defaults);
+  for (const auto& [key, value] : values.items()) {
+    if (root_->contains(key)) continue;
+    filled_.insert(key);
+    (*root_)[key] = value;
+  }
+}
+
+std::vector<std::string> JsonConfig::objects() const {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : root_->items())
+    if (value.is_object()) names.push_back(key);
+  return names;
+}
+
+bool JsonConfig::said(std::string_view key) const {
+  const auto found = root_->find(key);
+  return found != root_->end() && !found->is_null() && !filled_.contains(key);
+}
+
 const nlohmann::json* JsonConfig::find(Keys keys) const {
   for (const std::string_view key : keys) {
+    asked_.emplace(key);
     const auto found = root_->find(key);
     if (found != root_->end() && !found->is_null()) return &*found;
   }
@@ -85,6 +112,11 @@ bool JsonConfig::has(Keys keys) const { return find(keys) != nullptr; }
 bool JsonConfig::is_list(std::string_view key) const {
   const nlohmann::json* value = find({key});
   return value != nullptr && value->is_array();
+}
+
+bool JsonConfig::is_text(std::string_view key) const {
+  const nlohmann::json* value = find({key});
+  return value != nullptr && value->is_string();
 }
 
 std::int64_t JsonConfig::count(Keys keys, std::int64_t low) {
@@ -155,7 +187,10 @@ bool JsonConfig::good(Keys keys) const {
 }
 
 void JsonConfig::finish() const {
-  if (!diagnostics_.empty()) throw InputError(diagnostics_);
+  if (diagnostics_.empty()) return;
+  std::vector<Diagnostic> all = diagnostics_;
+  for (Diagnostic& d : all) d.path.insert(0, inside_);
+  throw InputError(all);
 }
 
 }  // namespace stepcast

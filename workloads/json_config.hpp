@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +26,21 @@ class JsonConfig {
   JsonConfig& operator=(const JsonConfig&) = delete;
   ~JsonConfig();
 
+  /// Goes into an object of this one, whose keys count from here on; errors name them behind its
+  /// name. `inherited` are keys of this one that count where that one has none.
+  void enter(const std::string& key, Keys inherited);
+  /// Values of keys that are not there, as JSON. `null` is there, and stays.
+  void fill(std::string_view defaults);
+  /// The names of the objects in this one.
+  std::vector<std::string> objects() const;
+
   bool has(Keys keys) const;
+  /// Whether the file itself has it, and it is not null.
+  bool said(std::string_view key) const;
+  /// Whether somebody asked for it.
+  bool asked(std::string_view key) const { return asked_.contains(key); }
   bool is_list(std::string_view key) const;
+  bool is_text(std::string_view key) const;
   /// A whole number from `low` to 2^24; 1 stands for one that did not read.
   std::int64_t count(Keys keys, std::int64_t low = 1);
   std::int64_t count_or(std::int64_t missing, Keys keys, std::int64_t low = 1);
@@ -47,7 +61,9 @@ class JsonConfig {
   const nlohmann::json* find(Keys keys) const;
   const nlohmann::json* required(Keys keys);
 
-  std::string file_;
+  std::string file_, inside_;  ///< the object that was entered, with a dot
+  mutable std::set<std::string, std::less<>> asked_;
+  std::set<std::string, std::less<>> filled_;
   std::unique_ptr<nlohmann::json> root_;
   std::vector<Diagnostic> diagnostics_;
 };

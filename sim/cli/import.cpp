@@ -39,6 +39,7 @@ Outcome import_file(const ImportFileOptions& options) {
 Scenario scenario_option(const std::string& path, const std::vector<std::string>& overrides,
                          const LaunchOptions& launch, const SearchPath& search,
                          std::vector<std::string>& warnings) {
+  // With --from any file is a launch file.
   const bool asked = !launch.from.empty();
   if (!asked && (path == "-" || !is_launch_file(path, search))) {
     if (!launch.arguments.empty() || !launch.environment.empty())

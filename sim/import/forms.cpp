@@ -6,6 +6,7 @@
 
 #include "deepspeed.hpp"
 #include "megatron.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/text.hpp"
 #include "structured.hpp"
 
@@ -265,7 +266,7 @@ std::vector<std::string> import_kinds() {
 bool is_launch_file(const std::string& path, const SearchPath& search) {
   const std::string ending = launch::ending_of(path);
   if (ending == "sh" || ending == "bash" || ending == "args" || ending == "toml") return true;
-  if (std::filesystem::is_directory(path)) return true;
+  if (is_folder(path)) return true;
   const bool json = ending == "json";
   if (ending != "yaml" && ending != "yml" && !json) return false;
   try {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "forms.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 
@@ -36,15 +37,13 @@ std::string preset_name(const std::string& kind, const std::string& given,
   const std::vector<std::string> names{given, folder + given, folder + given + ".yaml"};
   for (const std::string& name : names)
     for (const auto& directory : search.directories)
-      if (std::filesystem::is_regular_file(directory / name)) return name;
+      if (is_file(directory / name)) return name;
   const std::filesystem::path here = std::filesystem::absolute(given);
-  if (std::filesystem::is_regular_file(here)) return here.lexically_normal().string();
+  if (is_file(here)) return here.lexically_normal().string();
   std::vector<std::string> known;
-  for (const auto& directory : search.directories) {
-    std::error_code failure;
-    for (const auto& file : std::filesystem::directory_iterator(directory / folder, failure))
-      if (file.path().extension() == ".yaml") known.push_back(file.path().stem().string());
-  }
+  for (const auto& directory : search.directories)
+    for (const auto& file : files_in(directory / folder, ".yaml"))
+      known.push_back(file.stem().string());
   std::ranges::sort(known);  // a folder has no order
   const std::string near =
       did_you_mean(std::filesystem::path(given).stem().string(), known, folder, ".yaml");
@@ -155,9 +154,9 @@ void throw_if_wrong(Draft& draft, const std::string& file) {
 /// The file of a folder of a Hugging Face model, or the file itself.
 std::string file_of(const std::string& path) {
   namespace fs = std::filesystem;
-  if (!fs::is_directory(path)) return path;
+  if (!is_folder(path)) return path;
   const fs::path file = fs::path(path) / "config.json";
-  if (!fs::is_regular_file(file))
+  if (!is_file(file))
     throw InputError({{{path}, {}, "is a folder without a config.json, allowed: that of a model"}});
   return file.string();
 }

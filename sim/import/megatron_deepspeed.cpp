@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "deepspeed.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/foreign_document.hpp"
 
 // Megatron-DeepSpeed: Megatron-LM's flags, some under other names, and the JSON beside them.
@@ -111,7 +112,7 @@ std::optional<Node> find_json(const std::string& script, const Launch& launch,
   if (const auto written = launch.files.find(name); written != launch.files.end())
     return parse_foreign_document(written->second, script + " (" + name + ")");
   const fs::path beside = fs::path(script).parent_path() / name;
-  if (fs::is_regular_file(beside))
+  if (is_file(beside))
     return parse_foreign_document(read_document_text(beside.string(), SearchPath{}, "a JSON file"),
                                   beside.string());
   draft.wrong({config->place, config->shown(),

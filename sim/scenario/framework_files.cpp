@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/node_at.hpp"
 #include "stepcast/base/text.hpp"
 
@@ -101,15 +102,7 @@ bool overlap(const Framework& a, const Framework& b) {
 }
 
 /// Files of a folder, in order.
-std::vector<fs::path> yaml_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code failure;
-  for (fs::directory_iterator file(folder, failure), end; !failure && file != end;
-       file.increment(failure))
-    if (file->path().extension() == ".yaml") files.push_back(file->path());
-  std::ranges::sort(files);
-  return files;
-}
+std::vector<fs::path> yaml_files(const fs::path& folder) { return files_in(folder, ".yaml"); }
 
 /// The words of one file that say what it is for; nothing where it does not say.
 std::optional<Framework> heading_of(const fs::path& file) {

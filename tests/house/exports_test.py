@@ -17,9 +17,9 @@ CLUSTERS = {"cheapest-fabric": "{extends: clusters/atlas-800t-a2.yaml, network: 
             "telechat3-105b-4096": "{extends: clusters/atlas-800t-a2.yaml}",
             "deepseek-v3-2048": "{extends: clusters/atlas-900-a2-pod.yaml}",
             "gpt3-175b-512": "{extends: clusters/atlas-900-a2-pod.yaml}",
-            "moe-718b-6144": "{extends: clusters/atlas-900-a2-pod.yaml}",
+            "moe-718b-6144": "{extends: clusters/atlas-800t-a2.yaml}",
             "moe-1t-8192-a3": "{extends: clusters/atlas-900-a3.yaml, super_node: {nodes: 8}}",
-            "pangu-ultra-moe-6144": "{extends: clusters/atlas-900-a2-pod.yaml}"}
+            "pangu-ultra-moe-6144": "{extends: clusters/atlas-800t-a2.yaml}"}
 
 
 def stepcast(*arguments):

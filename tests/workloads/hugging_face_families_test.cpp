@@ -113,7 +113,8 @@ TEST(HuggingFaceFamilies, WindowsAlternateAsTheFamilyOrTheLayersSay) {
 }
 
 TEST(HuggingFaceFamilies, AnUnknownTypeIsReadAsAFamily) {
-  const std::string file = written(std::string(R"({"model_type": "never_heard", )") + small + "}");
+  const std::string file = written(
+      std::string(R"({"model_type": "never_heard", "tie_word_embeddings": false, )") + small + "}");
   EXPECT_THROW((void)read_hugging_face(file), InputError);
   const ModelSpec model = read_hugging_face(file, "qwen3");
   EXPECT_EQ(model.name, "never_heard");

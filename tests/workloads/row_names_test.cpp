@@ -34,17 +34,17 @@ using Operation =
     std::tuple<std::size_t, double, double, LaunchClass, bool, Fp8, double, OperatorRole>;
 using Communication =
     std::tuple<GroupKind, CollectiveKind, double, bool, std::string, bool, CommunicationId>;
-struct Row {
+struct NamedRow {
   std::size_t kind;
   std::optional<Operation> operation = {};
   std::optional<Communication> communication = {};
-  friend bool operator==(const Row&, const Row&) = default;
+  friend bool operator==(const NamedRow&, const NamedRow&) = default;
 };
 
-std::vector<Row> rows(const LayerItems& items) {
-  std::vector<Row> all;
+std::vector<NamedRow> rows(const LayerItems& items) {
+  std::vector<NamedRow> all;
   for (const LayerItem& item : items) {
-    Row& row = all.emplace_back(Row{item.index()});
+    NamedRow& row = all.emplace_back(NamedRow{item.index()});
     if (const auto* op = std::get_if<Operator>(&item))
       row.operation = Operation{op->work.index(), op->flops.value(), op->bytes.value(), op->launch,
                                 op->routed,       op->fp8,           op->accumulated,   op->role};
