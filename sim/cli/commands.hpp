@@ -32,7 +32,8 @@ struct PresetOptions {
 
 /// What a launch file does not say itself.
 struct LaunchOptions {
-  std::string from, devices, cluster, deepspeed;  ///< empty: not given
+  std::string from, devices, cluster, deepspeed;    ///< empty: not given
+  std::vector<std::string> arguments, environment;  ///< of a script: behind --, and --env
   bool ignore_unknown = false;
 };
 

@@ -8,8 +8,10 @@ namespace {
 
 ImportOptions import_options(const LaunchOptions& launch,
                              const std::vector<std::string>& overrides) {
-  ImportOptions options{launch.from,     {}, launch.cluster, overrides, launch.ignore_unknown,
-                        launch.deepspeed};
+  ImportOptions options{launch.from,           {},
+                        launch.cluster,        overrides,
+                        launch.ignore_unknown, launch.deepspeed,
+                        launch.arguments,      launch.environment};
   constexpr std::int64_t most_devices = 1 << 20;
   if (!launch.devices.empty())
     options.devices = count_option("--devices", launch.devices, 1, most_devices);
@@ -40,6 +42,9 @@ Scenario scenario_option(const std::string& path, const std::vector<std::string>
   // With --from any file is a launch file.
   const bool asked = !launch.from.empty();
   if (!asked && (path == "-" || !is_launch_file(path, search))) {
+    if (!launch.arguments.empty() || !launch.environment.empty())
+      bad_option(launch.arguments.empty() ? "--env" : launch.arguments.front(),
+                 "is for launch scripts; a scenario says it by --set");
     for (const auto& [option, value] :
          {std::pair{"--devices", &launch.devices}, {"--deepspeed", &launch.deepspeed}})
       if (!value->empty())

@@ -29,7 +29,8 @@ void translate_experts(FlagTranslation& all, Arguments& args) {
   const Setting* experts = all.find("--num-experts");
   if (experts == nullptr || args.count_or("--num-experts", 1) == 1) return;
   if (experts->words.size() > 1)
-    return args.fail(*experts, "differs by layer, which model.moe.experts lacks, allowed: one");
+    return args.fail(*experts,
+                     "differs by layer, which no value of model.moe.experts says, allowed: one");
   all.add(*experts, "--num-experts", experts->words);
   const Setting* size = all.find("--moe-expert-parallel-size");
   if (size != nullptr) all.add(*size, "--expert-model-parallel-size", size->words);
@@ -45,8 +46,8 @@ void translate_experts(FlagTranslation& all, Arguments& args) {
   const std::int64_t count = args.count_or("--num-layers", 1);
   if (every < 1 || count % every != 0)
     return args.fail(interval != nullptr ? *interval : *layers,
-                     "leaves layers behind the last one with experts, which model.moe.period "
-                     "lacks, allowed: a divisor of --num-layers");
+                     "leaves layers behind the last one with experts, which no value of "
+                     "model.moe.period says, allowed: a divisor of --num-layers");
   const std::vector<std::string> pattern{"([0]*" + std::to_string(every - 1) + "+[1]*1)*" +
                                          std::to_string(count / every)};
   interval != nullptr ? all.add(*interval, "--moe-layer-freq", pattern)
@@ -124,7 +125,7 @@ std::optional<Node> find_json(const std::string& script, const Launch& launch,
 std::optional<std::int64_t> import_megatron_deepspeed(const std::string& path,
                                                       const std::string& text,
                                                       const ImportOptions& options, Draft& draft) {
-  Launch launch = read_shell(path, text);
+  Launch launch = read_shell(path, text, inputs_of(options));
   check_settings(Framework::megatron_deepspeed, launch.settings, options.ignore_unknown, draft);
   const std::vector<Setting> settings = launch.settings;
   Arguments args{settings, draft.wrong()};

@@ -86,6 +86,7 @@ std::vector<std::pair<double, std::string>> parts_of(const std::string& version)
     }
   }
   end_part();
+  parts.emplace_back(-0.5, "");  // 1.0.rc1 is before 1.0, and 1.0.0 behind it
   return parts;
 }
 
@@ -106,7 +107,14 @@ std::vector<fs::path> yaml_files(const fs::path& folder) { return files_in(folde
 /// The words of one file that say what it is for; nothing where it does not say.
 std::optional<Framework> heading_of(const fs::path& file) {
   try {
-    const Node root = load_document(file.string(), {});
+    // Rules are most of a file, and stand behind these words.
+    const std::string text = read_document_text(file.string(), {});
+    const std::size_t rules = std::min(text.find("\n  rules:"), text.find("\n  recipes:"));
+    const std::string heading_text = text.substr(0, std::min(rules, text.size())) + "\n";
+    Node root = load_document_text(heading_text, file.string(), {});
+    if (node_at(root, "framework.versions.from") == nullptr ||
+        node_at(root, "framework.name") == nullptr)
+      root = load_document(file.string(), {});
     const Node* name = node_at(root, "framework.name");
     const Node* from = node_at(root, "framework.versions.from");
     const Node* before = node_at(root, "framework.versions.before");
@@ -199,12 +207,15 @@ std::optional<Framework> framework_of(const Node& root, const SearchPath& search
   const Node* named = root.find("framework");
   if (named != nullptr && named->kind == Node::Kind::mapping) {
     const Node* extends = named->find("extends");
-    const bool alone =
-        named->entries.size() == 1 && extends != nullptr && extends->kind == Node::Kind::scalar;
+    const Node* recipe = named->find("recipe");
+    const bool plain = recipe != nullptr && recipe->is_word("none");  // as imports write it
+    const bool alone = named->entries.size() == (plain ? 2U : 1U) && extends != nullptr &&
+                       extends->kind == Node::Kind::scalar;
     auto framework =
         alone ? kept_framework(extends->text, extends->place, "framework", search, reading)
               : read_written_framework(*named, search, reading);
     if (framework) framework->place = named->place;
+    if (framework && alone && plain) framework->recipe = "none";
     return framework;
   }
   if (named != nullptr && named->kind == Node::Kind::scalar && !named->text.empty()) {
