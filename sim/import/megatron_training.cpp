@@ -298,7 +298,8 @@ void import_kernels(MegatronLaunch& launch) {
     return launch.draft.set("runtime.kernels.activation", std::string("formula"), {formula});
   // A fused bias and GELU is a script of single statements on NPUs.
   if (launch.mindspeed() && launch.draft.says("model.ffn.kind", "gelu") &&
-      launch.draft.says("model.bias", "all") && launch.flag("--no-bias-gelu-fusion") == nullptr) {
+      launch.draft.says("model.bias", "all") &&
+      launch.args.find({"--no-bias-gelu-fusion", "--use-fused-swiglu"}) == nullptr) {
     launch.draft.set("runtime.kernels.activation", std::string("formula"), {},
                      "bias and GELU as a script");
     return launch.draft.keep("runtime.kernels.activation");
