@@ -121,7 +121,8 @@ void describe(Visitor& visitor, MoeSpec& spec) {
                  "each way, or the selections, zeros and sums of the framework"});
   visitor.field(
       {"experts",
-       choice(spec.products, {{"grouped"}, {"multi_stream"}, {"sequential"}, {"batched"}, {"fused"}}),
+       choice(spec.products,
+              {{"grouped"}, {"multi_stream"}, {"sequential"}, {"batched"}, {"fused"}}),
        "products of the experts of a rank: in one kernel; a launch for each, side by side "
        "on several streams; expert by expert with the copies around them; with capacity_pad, as "
        "the library's product of batches; or in one kernel each with activation and casts to "

@@ -25,10 +25,10 @@ _stepcast_files() {
 # The options of a command; --verbose and --quiet go with all of them.
 _stepcast_options() {
   case $1 in
-    import) echo "--from --devices --cluster --deepspeed --ignore-unknown --flags --set --model --framework --output --presets --help" ;;
+    import) echo "--from --devices --cluster --deepspeed --env --ignore-unknown --flags --set --model --framework --output --presets --help" ;;
     export) echo "--to --from --devices --cluster --deepspeed --ignore-unknown --set --model --framework --output --presets --help" ;;
     edit) echo "--set --output --presets --help" ;;
-    run) echo "--from --devices --cluster --deepspeed --ignore-unknown --set --engine --model --framework --json --timing --trace --trace-ranks --report --step-trace --kernel-details --kernel-rank --operators --operators-csv --pipeline --keys --graph --graph-ranks --seeds --load-steps --fail-on-oom --presets --help" ;;
+    run) echo "--from --devices --cluster --deepspeed --env --ignore-unknown --set --engine --model --framework --json --timing --trace --trace-ranks --report --step-trace --kernel-details --kernel-rank --operators --operators-csv --pipeline --keys --graph --graph-ranks --seeds --load-steps --fail-on-oom --presets --help" ;;
     explain) echo "--report --set --cluster --model --framework --json --svg --devices --seeds --strong --top --jobs --presets --help" ;;
     judge) echo "--devices --tolerance --set --cluster --model --framework --json --presets --help" ;;
     validate) echo "--set --cluster --model --framework --presets --help" ;;

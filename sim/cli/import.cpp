@@ -44,7 +44,7 @@ Scenario scenario_option(const std::string& path, const std::vector<std::string>
   if (!asked && (path == "-" || !is_launch_file(path, search))) {
     if (!launch.arguments.empty() || !launch.environment.empty())
       bad_option(launch.arguments.empty() ? "--env" : launch.arguments.front(),
-                 "is for launch scripts; a scenario says it by --set");
+                 "is for launch scripts; each change of a scenario has a --set of its own");
     for (const auto& [option, value] :
          {std::pair{"--devices", &launch.devices}, {"--deepspeed", &launch.deepspeed}})
       if (!value->empty())

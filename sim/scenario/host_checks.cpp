@@ -202,9 +202,8 @@ void check_recompute_statements(const Scenario& scenario, Checks& checks) {
   const char* key = "runtime.recompute_statements";
   if (scenario.workload.runtime.recompute_statements == 0) return;
   if (!checks.good_below("training") || !checks.good_below("cluster.host")) return;
-  checks.require_use(
-      scenario.workload.training.recompute != TrainingSpec::Recompute::none, key,
-      "is given but nothing is recomputed, allowed: 0, or training.recompute");
+  checks.require_use(scenario.workload.training.recompute != TrainingSpec::Recompute::none, key,
+                     "is given but nothing is recomputed, allowed: 0, or training.recompute");
   checks.require_use(scenario.cluster.host.statement.value() > 0, key,
                      "is given but cluster.host.statement is 0, allowed: 0");
 }

@@ -215,15 +215,15 @@ TEST(RotatedHeads, AreOrderedRotatedAndJoinedByStatements) {
   const Passes apart = transformer_layer(context(spec), LayerKind::dense);
   const double tokens = 2048, a = 16, dn = 64, dr = 32, dv = 64, kr = 128;
   const double one_kernel = 2 * (2 * a * (dn + dv) + (a + 1) * dr);
-  double forward = 2 * 2 * (a * dr + dr);                // halves in order
-  forward += 2 * 2 * (8 + 8 + 6) * dr;                   // cos and sin, for q and for k
-  forward += 2 * 2 * a * (dn + dr);                      // q joined
-  forward += 2 * (a * dn + dr + a * (dn + dr));          // k joined
-  forward += 2 * 2 * a * dv;                             // v
+  double forward = 2 * 2 * (a * dr + dr);        // halves in order
+  forward += 2 * 2 * (8 + 8 + 6) * dr;           // cos and sin, for q and for k
+  forward += 2 * 2 * a * (dn + dr);              // q joined
+  forward += 2 * (a * dn + dr + a * (dn + dr));  // k joined
+  forward += 2 * 2 * a * dv;                     // v
   EXPECT_DOUBLE_EQ(unfused_bytes(apart.forward) - unfused_bytes(kernel.forward),
                    tokens * (forward - one_kernel));
-  double backward = 2 * (a * dr + dr);                   // heads of k added up
-  backward += (4 + 4 + 6) * (a * dr + dr);               // zeros, halves, sum
+  double backward = 2 * (a * dr + dr);      // heads of k added up
+  backward += (4 + 4 + 6) * (a * dr + dr);  // zeros, halves, sum
   backward += 2 * 2 * a * (dn + dr) + 2 * 2 * a * (dn + dv) + 2 * 2 * (kr + dr);
   EXPECT_DOUBLE_EQ(unfused_bytes(apart.backward) - unfused_bytes(kernel.backward),
                    tokens * (backward - one_kernel));

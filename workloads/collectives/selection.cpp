@@ -94,8 +94,8 @@ std::string_view between_servers(const Fabric& fabric, Group members, const Coll
   return "hierarchical";
 }
 
-// NCCL's own reckoning (src/graph/tuning.cc): trees move 0.92 of what the links do, and half of that
-// of an all-reduce, whatever the number of nodes.
+// NCCL's own reckoning (src/graph/tuning.cc): trees move 0.92 of what the links do, and half of
+// that of an all-reduce, whatever the number of nodes.
 constexpr double tree_part = 0.92 / 2;
 
 /// What NCCL takes a tree for: its latencies, and the bytes at a part of the ring's links. Over two
@@ -104,7 +104,8 @@ Seconds reckoned_tree(const Fabric& fabric, Group members, const CollectiveCall&
                       Seconds rings) {
   CollectiveCall start = call;
   start.bytes = Bytes{1};
-  const Seconds moving = rings - lone_time(fabric, *ring(fabric, members, start, NetworkForm::ports));
+  const Seconds moving =
+      rings - lone_time(fabric, *ring(fabric, members, start, NetworkForm::ports));
   const auto p = static_cast<double>(members.size());
   const double ring_part = p / (2 * (p - 1));
   return lone_time(fabric, *tree(fabric, members, start, NetworkForm::ports)) +

@@ -90,8 +90,8 @@ Operator with_neighbours(const Experts& e, Operator op, ExpertProduct product) {
   if (up) op.fp8 = Fp8::ready;
   // the gradient of the outputs of the activation is never written; what it read is
   if (!up)
-    op.bytes = Bytes{op.bytes.value() + rows * (element * wide + mx_copies * wide -
-                                                element * e.width)};
+    op.bytes =
+        Bytes{op.bytes.value() + rows * (element * wide + mx_copies * wide - element * e.width)};
   return op;
 }
 
@@ -99,27 +99,26 @@ Operator with_neighbours(const Experts& e, Operator op, ExpertProduct product) {
 
 LayerItems products_forward(const Experts& e, ExpertProduct product) {
   const Linear l = linear(e, product);
-  const LayerItems items = launched(
-      e, of_all(e, with_neighbours(e, grouped_forward(l, e.local), product), forward(l)));
+  const LayerItems items =
+      launched(e, of_all(e, with_neighbours(e, grouped_forward(l, e.local), product), forward(l)));
   return product == ExpertProduct::up ? arrived(e, items) : items;
 }
 
 LayerItems products_backward(const Experts& e, ExpertProduct product) {
   const Linear l = linear(e, product);
-  const LayerItems items = launched(
-      e, of_all(e, with_neighbours(e, grouped_input_gradient(l, e.local), product),
-                input_gradient(l)));
+  const LayerItems items =
+      launched(e, of_all(e, with_neighbours(e, grouped_input_gradient(l, e.local), product),
+                         input_gradient(l)));
   return product == ExpertProduct::down ? arrived(e, items) : items;
 }
 
 void add_weights(Backward& backward, const Experts& e, ExpertProduct product) {
   const Linear l = linear(e, product);
   const double bytes = e.shape.gradient_bytes;
-  const LayerItems items =
-      launched(e, of_all(e,
-                         of_weights(with_neighbours(
-                             e, grouped_weight_gradient(l, e.local, bytes), product)),
-                         of_weights(weight_gradient(l, bytes))));
+  const LayerItems items = launched(
+      e,
+      of_all(e, of_weights(with_neighbours(e, grouped_weight_gradient(l, e.local, bytes), product)),
+             of_weights(weight_gradient(l, bytes))));
   for (const LayerItem& item : items) backward.add_weight(item);
 }
 

@@ -84,8 +84,7 @@ void pad_heads(LayerItems& items, const Latent& l) {
 /// Cos and sin of the angles, scaled and cast, which each rotation makes anew for itself.
 void angles(LayerItems& items, const Latent& l, const std::string& of) {
   for (const char* what : {" cos", " sin"})
-    for (const auto& [step, bytes] : {std::pair{"", fp32 + fp32},
-                                      std::pair{" scale", fp32 + fp32},
+    for (const auto& [step, bytes] : {std::pair{"", fp32 + fp32}, std::pair{" scale", fp32 + fp32},
                                       std::pair{" cast", fp32 + element}})
       items.push_back(vector_row(of + what + step, 0, bytes * l.shape.tokens * l.rope));
 }
@@ -105,7 +104,8 @@ void join_heads(LayerItems& items, const Latent& l) {
 /// sum.
 void order_rotary_backward(LayerItems& items, const Latent& l) {
   if (!l.in_statements) return;
-  for (const auto& [name, width] : {std::pair{"q rope", l.heads * l.rope}, std::pair{"k rope", l.rope}}) {
+  for (const auto& [name, width] :
+       {std::pair{"q rope", l.heads * l.rope}, std::pair{"k rope", l.rope}}) {
     const std::string of = name;
     for (const char* half : {" even", " odd"}) {
       items.push_back(moves(l, of + half + " zeros", 0, width));
@@ -136,8 +136,7 @@ void pad_output_gradient(LayerItems& items, const Latent& l) {
 }
 
 void cut_gradients(LayerItems& items, const Latent& l) {
-  if (l.in_statements)
-    items.push_back(moves(l, "k rope heads sum", l.heads * l.rope, l.rope));
+  if (l.in_statements) items.push_back(moves(l, "k rope heads sum", l.heads * l.rope, l.rope));
   if (!l.padded) return;
   const double a = l.heads, joined = a * (l.nope + l.rope), value = a * l.value;
   items.push_back(moves(l, "q gradient cut", joined, joined));

@@ -178,7 +178,7 @@ struct Operator {
   /// The library's call that launched the operator before launches this one, too: a loop over
   /// experts, or the kernels of one statement (HostSpec::library_launch).
   bool in_call = false;
-  bool ordered = false;  ///< operands in MXFP8 come with scales in the order of the product
+  bool ordered = false;       ///< operands in MXFP8 come with scales in the order of the product
   bool begins_again = false;  ///< first of a part of a layer that is recomputed
   Slack slack = {};
   std::vector<std::string> fused = {};  ///< operators and statements that it was made of

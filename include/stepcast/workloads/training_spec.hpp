@@ -301,7 +301,7 @@ struct RuntimeSpec {
   bool compile_hidden = false;    ///< other threads compile, and old kernels serve meanwhile
   /// Statements without a launch that a part of a layer takes more where it is recomputed.
   std::int64_t recompute_statements = 0;
-  double host_speed = 1;          ///< all host times are divided by it
+  double host_speed = 1;  ///< all host times are divided by it
   BarrierSpec barriers;
 
   bool passes(UpdatePass pass) const { return (update >> static_cast<unsigned>(pass) & 1U) != 0; }

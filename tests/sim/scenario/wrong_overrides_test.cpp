@@ -196,8 +196,7 @@ const WrongOverride wrong_overrides[] = {
     {"gathers_that_are_not_ahead",
      {"communication.parameter.overlap=false", "parallel.zero=3"},
      "--set communication.parameter.overlap=false: communication.parameter.overlap: is false, "
-     "which "
-     "counts only with communication.gradient.overlap and parallel.zero 1 or 2, allowed: true"},
+     "which counts only with parallel.zero 1 or 2, allowed: true"},
     {"flat_gradients_of_whole_replicas",
      {"communication.gradient.accumulation=flat"},
      "--set communication.gradient.accumulation=flat: communication.gradient.accumulation: is flat "
