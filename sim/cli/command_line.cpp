@@ -28,6 +28,7 @@ std::string unexpected_hint(const CLI::App& app) {
     std::string hint = did_you_mean(word, names);
     return hint.empty() ? hint : word + ": is no option of this command" + hint + "\n";
   }
+  if (std::ranges::find(names, "--set") == names.end()) return "";
   return "A value with blanks is quoted, and each key has a --set of its own: --set a.b=1 --set "
          "c.d=2\n";
 }
