@@ -66,7 +66,7 @@ void check_super_node(const NodeKind& kind, const ClusterSpec& cluster, const st
   const std::int64_t wanted = size(cluster.super_node);
   if (!checks.require(
           size(kind.super_node) == wanted, key + "super_node",
-          (kind.super_node ? "has " + count_text(kind.super_node->nodes) + " nodes" : "is none") +
+          (kind.super_node ? "has " + count_text(kind.super_node->nodes) + " nodes" : "is missing") +
               ", allowed: " + (wanted > 0 ? count_text(wanted) + " nodes" : "none") +
               " as the cluster has") ||
       wanted == 0)
