@@ -47,7 +47,7 @@ class Guard {
       const bool gelu = found.starts_with("gelu");
       if (plain ? !gated : gated || (family_.gelu_gate && gelu)) continue;
       refuse(key, "is '" + found + "'",
-             plain              ? "a feed-forward of two matrices, allowed: any but silu"
+             plain               ? "a feed-forward of two matrices, allowed: any but silu"
              : family_.gelu_gate ? "a gated feed-forward, allowed: gelu, gelu_pytorch_tanh, silu"
                                  : "a gated feed-forward, allowed: silu");
       return;
@@ -94,8 +94,8 @@ class Guard {
       if (other != types.end())
         refuse("layer_types", "has '" + *other + "'", "full_attention in all layers");
     }
-    const bool off = config_.said("use_sliding_window") &&
-                     !config_.flag_or(true, {"use_sliding_window"});
+    const bool off =
+        config_.said("use_sliding_window") && !config_.flag_or(true, {"use_sliding_window"});
     if (unread("sliding_window") && !off) {
       const std::int64_t reach = config_.count_or(0, {"sliding_window"}, 0);
       const std::int64_t longest = config_.count_or(0, {"max_position_embeddings"}, 0);

@@ -22,8 +22,8 @@ constexpr const char* dimensions =
 
 ModelSpec typed_model(const std::string& type, const std::string& more = "",
                       const std::string& as = {}) {
-  return read_hugging_face(
-      typed(R"({"model_type": ")" + type + R"(", )" + dimensions + more + "}"), as);
+  return read_hugging_face(typed(R"({"model_type": ")" + type + R"(", )" + dimensions + more + "}"),
+                           as);
 }
 
 std::string refusal(const std::string& more, const std::string& as = {},
@@ -62,7 +62,9 @@ TEST(HuggingFaceTypes, ParametersAreThePublishedOnes) {
 }
 
 TEST(HuggingFaceTypes, ModulesOfMiMoAndGlmFlashCount) {
-  const auto mtp = [](const char* text) { return count_parameters(read_hugging_face(typed(text))); };
+  const auto mtp = [](const char* text) {
+    return count_parameters(read_hugging_face(typed(text)));
+  };
   EXPECT_NEAR(mtp(R"({"model_type": "mimo", "hidden_size": 4096, "intermediate_size": 11008,
       "num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
       "vocab_size": 151680, "num_nextn_predict_layers": 1, "tie_word_embeddings": false})")
@@ -76,7 +78,7 @@ TEST(HuggingFaceTypes, ModulesOfMiMoAndGlmFlashCount) {
       "v_head_dim": 256, "vocab_size": 154880, "n_routed_experts": 64, "n_shared_experts": 1,
       "num_experts_per_tok": 4, "moe_intermediate_size": 1536, "first_k_dense_replace": 1,
       "num_nextn_predict_layers": 1, "tie_word_embeddings": false})")
-              .total,
+          .total,
       31221488576.0 - 2 * 154880.0 * 2048.0, 1e-3 * 31e9);
 }
 
@@ -111,8 +113,7 @@ TEST(HuggingFaceTypes, WindowsFollowLettersNumbersAndLists) {
                 .find("sliding_window_pattern: is 'LGL', allowed: L for each layer with a window"),
             std::string::npos);
   EXPECT_EQ(windows_of("olmo3", reach), fourth);
-  EXPECT_EQ(windows_of("olmo3",
-                       reach + R"(, "layer_types": ["sliding_attention", "full_attention",
+  EXPECT_EQ(windows_of("olmo3", reach + R"(, "layer_types": ["sliding_attention", "full_attention",
                           "sliding_attention", "full_attention", "sliding_attention",
                           "full_attention", "sliding_attention", "full_attention"])"),
             (Reach{16, 0, 16, 0, 16, 0, 16, 0}));
@@ -131,9 +132,9 @@ TEST(HuggingFaceTypes, OlderTypesKeepTheirPositionsAndHeads) {
   EXPECT_EQ(kv(typed_model("gpt_bigcode", R"(, "n_positions": 32)")), 1);
   EXPECT_EQ(kv(typed_model("gpt_bigcode", R"(, "n_positions": 32, "multi_query": false)")), 4);
   EXPECT_EQ(kv(typed_model("chatglm", R"(, "multi_query_group_num": 2)")), 4);
-  EXPECT_EQ(kv(typed_model("chatglm",
-                           R"(, "multi_query_attention": true, "multi_query_group_num": 2)")),
-            2);
+  EXPECT_EQ(
+      kv(typed_model("chatglm", R"(, "multi_query_attention": true, "multi_query_group_num": 2)")),
+      2);
   EXPECT_EQ(typed_model("qwen").ffn.hidden, 64);
   EXPECT_EQ(typed_model("baichuan", R"(, "model_max_length": 64)").position,
             ModelSpec::Position::none);
@@ -151,7 +152,8 @@ TEST(HuggingFaceTypes, OlderTypesKeepTheirPositionsAndHeads) {
 TEST(HuggingFaceTypes, ATextPartIsReadAndTheRestIsSaid) {
   const std::string inner = std::string(R"({"model_type": "mistral", )") + dimensions + "}";
   const std::string file = typed(R"({"model_type": "mistral3", "vision_config": {"depth": 2},
-      "tie_word_embeddings": true, "text_config": )" + inner + "}");
+      "tie_word_embeddings": true, "text_config": )" +
+                                 inner + "}");
   const ModelSpec model = read_hugging_face(file);
   EXPECT_EQ(model.name, "mistral");
   EXPECT_EQ(model.layers, 8);
@@ -162,13 +164,15 @@ TEST(HuggingFaceTypes, ATextPartIsReadAndTheRestIsSaid) {
   const std::string flat = typed(R"({"model_type": "qwen2_5_vl", "vision_config": {}, )" +
                                  std::string(dimensions) + "}");
   EXPECT_EQ(read_hugging_face(flat).layers, 8);
-  EXPECT_EQ(left_out_of_hugging_face(flat), "the text model alone is read, left out: vision_config");
-  const std::string deep = typed(
-      R"({"model_type": "x", "thinker_config": {"audio_config": {}, "text_config": )" + inner +
-      "}}");
+  EXPECT_EQ(left_out_of_hugging_face(flat),
+            "the text model alone is read, left out: vision_config");
+  const std::string deep =
+      typed(R"({"model_type": "x", "thinker_config": {"audio_config": {}, "text_config": )" +
+            inner + "}}");
   EXPECT_EQ(read_hugging_face(deep).layers, 8);
   try {
-    (void)read_hugging_face(typed(R"({"model_type": "x", "text_config": {"model_type": "llama"}})"));
+    (void)read_hugging_face(
+        typed(R"({"model_type": "x", "text_config": {"model_type": "llama"}})"));
     FAIL() << "was read";
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("text_config.num_hidden_layers: is missing"),
