@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "forms.hpp"
+#include "printed.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 
@@ -141,7 +142,9 @@ ImportedScenario import_launch(const std::string& given, const ImportOptions& op
         text = key + "'" + preset_name(kind, text.substr(key.size()), search) + "'";
   Draft draft{overrides};
   const LaunchForm& form = form_of(path, options.from, search);
-  const std::string text = read_document_text(path, search, "a launch file");
+  const std::string text = form.name == "arguments"
+                               ? read_printed(path, search)
+                               : read_document_text(path, search, "a launch file");
   if (!options.deepspeed.empty() && form.name != "huggingface" && form.name != "megatron-deepspeed")
     throw InputError({{{},
                        "--deepspeed",
