@@ -21,6 +21,7 @@ struct Search {
   std::string build_id;
 };
 
+/// Names and descriptions of notes are padded to four bytes.
 std::size_t padded(std::size_t size) { return (size + 3) / 4 * 4; }
 
 /// The build id among the notes of one segment; empty without one.
@@ -30,8 +31,10 @@ std::string build_id_of(const char* notes, std::size_t size) {
     std::memcpy(&note, notes, sizeof note);
     const std::size_t name = padded(note.n_namesz);
     const std::size_t whole = sizeof note + name + padded(note.n_descsz);
+    // Damaged notes are not followed beyond their segment.
     if (whole > size) break;
     const char* owner = notes + sizeof note;
+    // A note counts its owner's name with the zero that ends it.
     if (note.n_type == NT_GNU_BUILD_ID &&
         std::string_view(owner, note.n_namesz) == std::string_view("GNU", sizeof "GNU"))
       return {owner + name, note.n_descsz};
@@ -52,6 +55,7 @@ std::string hexadecimal(const std::string& bytes) {
   return text;
 }
 
+/// A module is told by an address of its code, whatever its file is called.
 bool holds(const dl_phdr_info& module, ElfW(Addr) code) {
   for (const auto& segment : std::span(module.dlpi_phdr, module.dlpi_phnum)) {
     const ElfW(Addr) begin = module.dlpi_addr + segment.p_vaddr;
@@ -60,6 +64,7 @@ bool holds(const dl_phdr_info& module, ElfW(Addr) code) {
   return false;
 }
 
+/// Called for each loaded module; anything but 0 ends the search.
 int visit(dl_phdr_info* module, std::size_t, void* data) {
   Search& search = *static_cast<Search*>(data);
   if (!holds(*module, search.code)) return 0;

@@ -1,6 +1,6 @@
 #include "stepcast/base/canonical.hpp"
 
-#include <openssl/evp.h>
+#include <nettle/sha2.h>
 
 #include <array>
 
@@ -10,6 +10,7 @@
 namespace stepcast {
 namespace {
 
+/// Without blanks: texts are compared and hashed.
 std::string table_text(const Table& table) {
   std::string text = "[";
   for (const auto& row : table) {
@@ -21,6 +22,7 @@ std::string table_text(const Table& table) {
   return text + "]";
 }
 
+/// Equal values have the same text, however they were written: texts are compared and hashed.
 struct Text {
   template <int T, int B, int F>
   std::string operator()(const Quantity<T, B, F>* target) const {
@@ -89,6 +91,7 @@ class CanonicalWriter : public Visitor {
     bodies[current].body(*this);
   }
   void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
+    // No line of its own: the keys of a body tell which one it is.
     bodies[current].body(*this);
   }
   void list(std::string_view key, std::string_view doc, std::size_t size,
@@ -139,16 +142,16 @@ std::string canonical_text(const Visitor::Body& body, const WantedKeys& wanted) 
 }
 
 std::string sha256(const std::string& text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  const int done =
-      EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  expects(done == 1, "OpenSSL computes a SHA-256 digest");
+  std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest{};
+  sha256_ctx state{};
+  sha256_init(&state);
+  sha256_update(&state, text.size(), reinterpret_cast<const std::uint8_t*>(text.data()));
+  sha256_digest(&state, digest.size(), digest.data());
   constexpr std::string_view digits = "0123456789abcdef";
   std::string hex;
-  for (unsigned i = 0; i < size; ++i) {
-    hex += digits[digest[i] >> 4U];
-    hex += digits[digest[i] & 15U];
+  for (const std::uint8_t byte : digest) {
+    hex += digits[byte >> 4U];
+    hex += digits[byte & 15U];
   }
   return hex;
 }

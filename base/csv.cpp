@@ -23,6 +23,7 @@ class CsvReader {
     std::vector<CsvRecord> all;
     while (at_ < text_.size()) {
       CsvRecord record = next();
+      // Lines of blanks are no records.
       if (record.cells.size() > 1 || !only_blanks(record.cells.front()))
         all.push_back(std::move(record));
     }
@@ -39,6 +40,7 @@ class CsvReader {
         ++line_;
         break;
       }
+      // Both characters are one line end.
       const bool line_end = c == '\r' && at_ < text_.size() && text_[at_] == '\n';
       if (line_end) continue;
       if (ended && c != ',' && blanks.find(c) == std::string_view::npos)
@@ -46,6 +48,7 @@ class CsvReader {
                            {},
                            "holds text behind the quote that ends a cell, allowed: a comma or the "
                            "end of the line; a quote inside of a cell is written twice"}});
+      // A quote opens a cell where nothing but blanks stands before it.
       const bool opens = c == '"' && only_blanks(record.cells.back());
       if (c == ',')
         record.cells.emplace_back();
@@ -69,6 +72,7 @@ class CsvReader {
         cell += c;
         continue;
       }
+      // Two quotes stand for one.
       if (at_ >= text_.size() || text_[at_] != '"') return cell;
       cell += text_[at_++];
     }

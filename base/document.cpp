@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <sstream>
 
 #include "nearest_file.hpp"
 #include "read_file.hpp"
+#include "scale_value.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/text.hpp"
 #include "swap_preset.hpp"
@@ -73,6 +75,46 @@ void merge_at(const std::string& path, Node& base, Node over, std::vector<Diagno
   }
 }
 
+/// Files that were parsed, by name. A command asks for the kind of a file before it reads it, and
+/// points of a sweep extend the same presets.
+class ParsedFiles {
+ public:
+  /// As parse_document; a text with repeated keys is parsed each time.
+  Node parse(std::string_view text, const std::string& name, std::vector<Diagnostic>* repeated) {
+    {
+      const std::lock_guard lock{mutex_};
+      const auto found = known_.find(name);
+      if (found != known_.end() && found->second.text == text) return found->second.root;
+    }
+    std::vector<Diagnostic> twice;
+    Node root = parse_document(text, name, &twice);
+    if (!twice.empty()) return parse_document(text, name, repeated);
+    const std::lock_guard lock{mutex_};
+    if ((bytes_ += text.size()) > most_bytes) {
+      known_.clear();
+      bytes_ = text.size();
+    }
+    return known_.insert_or_assign(name, Parsed{std::string(text), std::move(root)})
+        .first->second.root;
+  }
+
+ private:
+  struct Parsed {
+    std::string text;
+    Node root;
+  };
+  static constexpr std::size_t most_bytes = std::size_t{4} << 20U;
+
+  std::mutex mutex_;
+  std::map<std::string, Parsed> known_;
+  std::size_t bytes_ = 0;  ///< of texts that were kept since it was empty
+};
+
+ParsedFiles& parsed_files() {
+  static ParsedFiles files;
+  return files;
+}
+
 void throw_all(std::vector<Diagnostic> wrong) {
   if (!wrong.empty()) throw InputError(std::move(wrong));
 }
@@ -86,7 +128,7 @@ class Loader {
 
   Node load(const fs::path& path, std::string_view text) {
     open_.push_back(identity(path));
-    Node root = parse_document(text, path.string(), repeated_);
+    Node root = parsed_files().parse(text, path.string(), repeated_);
     resolve(root, {}, path.parent_path());
     open_.pop_back();
     if (open_.empty()) throw_all(std::move(wrong_));
@@ -201,12 +243,16 @@ class Loader {
 
   std::string missing(const std::string& path, const std::string& name,
                       const fs::path& directory) const {
+    const std::string short_form = is_override_ ? short_name(path, name) : std::string();
+    std::string hint = short_form.empty() ? short_form : file_hint(short_form, directory, search_);
+    if (hint.empty()) hint = file_hint(name, directory, search_);
+    if (hint.empty() && !short_form.empty())
+      hint = ", see stepcast list " + name + ", which knows other names, too";
+    const std::string what = "names '" + shortened(name) + "', which does not exist";
+    if (is_confined()) return what + hint;  // where presets are is no business of strangers
     std::vector<std::string> places{directory.empty() ? "." : directory.string()};
     for (const fs::path& d : search_.directories) places.push_back(d.string());
-    std::string hint = file_hint(name, directory, search_);
-    const std::string short_form = is_override_ ? short_name(path, name) : std::string();
-    if (hint.empty() && !short_form.empty()) hint = file_hint(short_form, directory, search_);
-    return "names '" + shortened(name) + "', which does not exist in " + joined(places) + hint;
+    return what + " in " + joined(places) + hint;
   }
 
   static constexpr std::size_t deepest = 32;
@@ -284,15 +330,11 @@ Node* Node::find(std::string_view key) {
 
 std::optional<fs::path> find_file(const fs::path& name, const fs::path& directory,
                                   const SearchPath& search) {
-  const auto there = [](const fs::path& path) {
-    std::error_code error;
-    return fs::exists(path, error) && may_read(path);
-  };
   if (name.empty()) return {};
   const fs::path beside = directory / name;
-  if (there(beside)) return beside;
+  if (is_there(beside)) return beside;
   for (const fs::path& d : search.directories) {
-    if (there(d / name)) return d / name;
+    if (is_there(d / name)) return d / name;
   }
   return {};
 }
@@ -301,6 +343,7 @@ std::string read_document_text(const std::string& path, const SearchPath& search
                                std::string_view format) {
   if (!path.empty() && path != "-" && !find_file(path, {}, search)) {
     const std::string hint = file_hint(path, {}, search);
+    // Without a hint read_file() says what is allowed.
     if (!hint.empty()) refuse({path}, {}, "does not exist" + hint);
   }
   return read_file(document_path(path, search), format);
@@ -343,6 +386,8 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
     refuse(place, {}, "has no path of keys before '=', allowed: --set path.to.key=value");
   }
   const std::string path = assignment.substr(0, equals);
+  if (assignment.compare(equals + 1, 2, "*=") == 0)
+    return scale_value(root, path, assignment.substr(equals + 3), place);
   Node value;
   try {
     value = parse_document(assignment.substr(equals + 1), place.file);
@@ -350,6 +395,10 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
     refuse(place, path, error.diagnostics().front().message);
   }
   set_places(value, place);
+  if ((path == "cluster" || path == "model") && value.kind == Node::Kind::scalar)
+    refuse(place, path,
+           "is '" + value.text + "', allowed: a mapping; --" + path + " " + value.text +
+               " takes a preset of that name");
   const std::string preset = preset_path(path);
   if (!preset.empty()) {
     Node mapping{.kind = Node::Kind::mapping, .place = place};

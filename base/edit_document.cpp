@@ -36,6 +36,7 @@ std::size_t end_of_quoted(const std::string& text, std::size_t begin) {
     if (quote == '"' && text[i] == '\\') {
       ++i;
     } else if (text[i] == quote) {
+      // Between single quotes two of them stand for one.
       if (quote == '"' || i + 1 == text.size() || text[i + 1] != quote) return i + 1;
       ++i;
     }
@@ -94,12 +95,14 @@ std::string block_entry(Keys keys, const std::string& value, std::size_t indent)
 bool add(std::string& text, const Node& mapping, bool whole, Keys keys, const std::string& value) {
   const std::size_t begin = offset_of(text, mapping.place);
   const bool flow = begin < text.size() && text[begin] == '{';
+  // On the outermost level a new key goes to the end of the file.
   if (whole && !flow && (mapping.entries.empty() || mapping.place.column == 1)) {
     if (!text.empty() && text.back() != '\n') text += '\n';
     text += block_entry(keys, value, 0);
     return mapping.kind == Node::Kind::mapping || mapping.kind == Node::Kind::null;
   }
   if (mapping.kind != Node::Kind::mapping || begin >= text.size()) return false;
+  // In front of the first entry, whose place is known; where a mapping ends is not.
   if (flow) {
     const bool empty = mapping.entries.empty();
     text.insert(empty ? begin + 1 : offset_of(text, mapping.entries.front().place),
@@ -143,6 +146,7 @@ std::optional<Place> set(std::string& text, const std::string& name, const Assig
   } else if (!add(edited, *node, depth == 0, Keys{a.keys}.subspan(depth), a.value)) {
     return place;
   }
+  // The text has to mean what the override would, or else it stays as it was.
   Node wanted = root;
   set_value(wanted, a.path, parse_document(a.value, name));
   try {

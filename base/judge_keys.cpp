@@ -24,6 +24,7 @@ const Node& stated_value(const Node& node, const Field& field) {
 
 std::string text_of_field(const Field& field) {
   const std::string line = canonical_text([&](Visitor& v) { v.field(field); });
+  // Without `key=` and the end of the line.
   return line.substr(field.key.size() + 1, line.size() - field.key.size() - 2);
 }
 
@@ -34,6 +35,7 @@ class KeyJudge : public Visitor {
   void field(const Field& field) override {
     for_each(field.key, [&](KeyVerdict& key) {
       const bool known = key.kind == KeyVerdict::Kind::field;
+      // Several alternatives may have the key; one that takes the value is enough.
       if (known && key.wrong.empty()) return;
       key.kind = KeyVerdict::Kind::field;
       key.wrong = read_value(stated_value(*key.value, field), field);
@@ -45,6 +47,7 @@ class KeyJudge : public Visitor {
       if (asked.kind == KeyVerdict::Kind::unknown) asked.kind = KeyVerdict::Kind::section;
     });
     const std::string path = child(key);
+    // Nothing below is asked for.
     if (!asked_.above.contains(path)) return;
     KeyJudge inner{path, asked_};
     body(inner);
@@ -65,6 +68,7 @@ class KeyJudge : public Visitor {
     for (const Alternative& body : bodies) options.push_back({body.name, body.built});
     std::size_t chosen = 0;
     field({key, Choice{options, [&] { return chosen; }, [&](std::size_t i) { chosen = i; }}, {}});
+    // A key may be of any of them.
     for (std::size_t i = 0; i < bodies.size(); ++i) {
       if (!bodies[i].built) continue;
       current = i;
@@ -77,6 +81,7 @@ class KeyJudge : public Visitor {
       bodies[i].body(*this);
     }
   }
+  // Keys of entries are not judged.
   void list(std::string_view, std::string_view, std::size_t,
             const std::function<void(std::size_t)>&,
             const std::function<void(Visitor&, std::size_t)>&) override {}
@@ -105,6 +110,7 @@ void judge_keys(const Visitor::Body& body, std::vector<KeyVerdict>& keys) {
   Asked asked;
   for (KeyVerdict& key : keys) {
     asked.keys.emplace(key.path, &key);
+    // `a.b.c` stands below `a` and `a.b`.
     for (std::size_t dot = key.path.find('.'); dot != std::string::npos;
          dot = key.path.find('.', dot + 1))
       asked.above.insert(key.path.substr(0, dot));

@@ -74,6 +74,7 @@ class Finder : public Visitor {
     const std::size_t dot = rest_.find('.');
     if (dot == std::string_view::npos || !parse_count(rest_.substr(0, dot)))
       return judge("names no key of an entry, allowed: " + head_ + ".0.key");
+    // One entry is enough to learn the keys of all.
     resize(1);
     descend(rest_.substr(dot + 1), [&](Visitor& v) { body(v, 0); });
   }
@@ -89,6 +90,7 @@ class Finder : public Visitor {
 
  private:
   bool here(std::string_view key) {
+    // Other keys are remembered to suggest a near one.
     if (std::ranges::find(known_, key) == known_.end()) known_.emplace_back(key);
     return key == head_;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/suggest.hpp"
 
 namespace stepcast {
@@ -10,11 +11,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A folder that cannot be read has none.
 void add_stems(const fs::path& folder, std::vector<std::string>& stems) {
-  std::error_code failure;
-  for (fs::directory_iterator file(folder.empty() ? "." : folder, failure), end;
-       !failure && file != end; file.increment(failure))
-    if (file->path().extension() == ".yaml") stems.push_back(file->path().stem().string());
+  for (const fs::path& file : files_in(folder, ".yaml")) stems.push_back(file.stem().string());
 }
 
 }  // namespace
@@ -27,6 +26,8 @@ std::string file_hint(const fs::path& name, const fs::path& directory, const Sea
   std::ranges::sort(stems);  // a folder has no order
   stems.erase(std::unique(stems.begin(), stems.end()), stems.end());
   const std::string folder = name.parent_path().string();
+  if (std::binary_search(stems.begin(), stems.end(), name.filename().string()))
+    return "; did you mean " + name.string() + ".yaml?";
   return did_you_mean(name.stem().string(), stems, folder.empty() ? folder : folder + "/", ".yaml");
 }
 

@@ -5,6 +5,7 @@
 namespace stepcast {
 namespace {
 
+/// Entries of lists go by their index; nullptr: there is no such part.
 const Node* part_of(const Node& node, std::string_view key) {
   if (node.kind != Node::Kind::list) return node.find(key);
   const auto index = parse_count(key);

@@ -81,6 +81,7 @@ class Builder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     check(mark, tag, anchor);
+    // yaml-cpp's tag of a quoted text.
     if (tag == "!") check_quotes(mark);
     Node node{
         .kind = Node::Kind::scalar, .place = place(mark), .text = value, .quoted = tag == "!"};
@@ -152,6 +153,7 @@ class Builder : public YAML::EventHandler {
   void expand(const YAML::Mark& mark, YAML::anchor_t anchor) {
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) refuse(mark, "is an alias of a value that stands around it");
+    // Counted before it is copied: what aliases stand for may grow with each one.
     values_ += size_of(found->second);
     if (values_ > most_values)
       refuse(mark, "expands to too many values, allowed: " + std::to_string(most_values));
@@ -202,7 +204,9 @@ class Builder : public YAML::EventHandler {
   void close() {
     Level level = std::move(levels_.back());
     levels_.pop_back();
+    // Aliases may name it from here on.
     if (level.anchor != YAML::NullAnchor) anchors_[level.anchor] = level.node;
+    // What is no word as a key has been reported; its value is read all the same.
     if (level.is_key) {
       levels_.back().has_key = true;
       levels_.back().entry = {{}, level.node.place, {}};
@@ -223,6 +227,7 @@ class Builder : public YAML::EventHandler {
     level.has_key = true;
     level.entry = {node.text, node.place, {}};
     level.again = !level.keys.insert(node.text).second;
+    // Of a key that is given twice foreign documents mean the last.
     if (level.again && foreign_) {
       level.again = false;
       std::erase_if(level.node.entries, [&](const Node::Entry& e) { return e.key == node.text; });
@@ -263,6 +268,7 @@ class Builder : public YAML::EventHandler {
 
 Node parse(std::string_view text, const std::string& name, Dialect dialect,
            std::vector<Diagnostic>* repeated) {
+  // A byte order mark is no part of the text.
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   check_text(text, name, {}, "YAML");  // yaml-cpp takes any bytes
   Builder builder{text, name, dialect};
@@ -277,6 +283,7 @@ Node parse(std::string_view text, const std::string& name, Dialect dialect,
     throw InputError({{place, {}, "is not YAML: " + error.msg}});
   }
   Node root = builder.take(repeated);
+  // Parsers tell nothing of an empty file.
   if (root.place.file.empty()) root.place = {name, 1, 1};
   return root;
 }
@@ -298,6 +305,7 @@ void check_text(std::string_view text, const std::string& name, const std::strin
     const auto byte = static_cast<unsigned char>(text[i]);
     const bool control =
         (byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t') || byte == 0x7F;
+    // Control characters are UTF-8, but no text.
     const std::size_t length = control ? 0 : utf8_length(text.substr(i));
     if (length == 0) {
       char hex[8];

@@ -49,6 +49,7 @@ class PathWriter {
       properties_[path] = std::move(json);
       return;
     }
+    // Only dots have to be escaped; `[0-9]+` stands for the number of an entry.
     std::string pattern = "^";
     for (const char c : path) pattern += c == '.' ? std::string(R"(\.)") : std::string(1, c);
     patterns_[pattern + "$"] = std::move(json);

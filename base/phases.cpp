@@ -23,6 +23,7 @@ Listener& listener() {
 
 void begin_phase(std::string_view name) {
   Listener& one = listener();
+  // A forked process has the listener of its parent, which is not to be told.
   if (!one.told || one.process != getpid()) return;
   one.last = name;
   one.told(name);

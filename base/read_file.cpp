@@ -67,8 +67,8 @@ std::string read_file(const fs::path& path, std::string_view format) {
     refuse_file({}, "file name", "is empty, allowed: the path of " + std::string(format));
   if (name == "-") return read_once(name, [&] { return read_stream(std::cin, "-", format); });
   std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  const bool known = fs::exists(status) && may_read(path);
+  const fs::file_status status = status_of(path, error);
+  const bool known = fs::exists(status);
   if (!known && error && error != std::errc::no_such_file_or_directory)
     refuse_file({name}, {}, "cannot be read: " + error.message());
   if (!known) refuse_file({name}, {}, "does not exist" + allowed);

@@ -158,6 +158,7 @@ class Reader {
     const std::string allowed = allowed_values(field_);
     if (node_.kind != Node::Kind::list) return not_this(node_, allowed);
     if (node_.items.empty()) return "is an empty list, allowed: " + allowed;
+    // The target is written only when all items are right.
     std::vector<std::int64_t> numbers;
     for (const Node& item : node_.items) {
       const auto value = whole(item);
@@ -172,6 +173,7 @@ class Reader {
   std::string operator()(const PartsOf& target) const;
 
  private:
+  /// Quoted texts are words, whatever they look like.
   bool plain() const { return node_.kind == Node::Kind::scalar && !node_.quoted; }
   bool is_word(std::string_view word) const { return plain() && node_.text == word; }
 
@@ -212,11 +214,13 @@ std::string Reader::table(const Choice& choice) const {
       table.back().push_back(*value);
     }
   }
+  // Written only when all of it is right.
   *choice.table = std::move(table);
   choice.set(choice.table_option);
   return {};
 }
 
+/// `{table: FILE}`
 std::string Reader::file(const Choice& choice) const {
   const bool one = node_.entries.size() == 1 && node_.entries[0].key == "table" &&
                    node_.entries[0].value.kind == Node::Kind::scalar &&
@@ -237,6 +241,7 @@ std::string Reader::word_set(const Choice& choice) const {
     const auto found =
         item.kind == Node::Kind::scalar ? std::ranges::find(set.words, item.text) : set.words.end();
     if (found == set.words.end()) return "holds " + quoted(item) + ", allowed: " + allowed;
+    // Word i is bit i of the set.
     const std::uint32_t bit = 1U << (found - set.words.begin());
     if ((chosen & bit) != 0) return "holds " + quoted(item) + " twice, allowed: once each";
     chosen |= bit;
@@ -269,6 +274,7 @@ std::string Reader::operator()(const Choice& choice) const {
   const Call call = split_call(node_.text);
   const auto found = std::ranges::find(choice.options, call.word, &Option::name);
   const auto index = static_cast<std::size_t>(found - choice.options.begin());
+  // Tables and sets are told by their form: their names are no words.
   const bool no_word = choice.is_table(index) || choice.is_set(index);
   if (found == choice.options.end() || !found->built || no_word)
     return wrong_option(no_word ? std::string{} : call.word, quoted(node_), choice.words(),
@@ -281,6 +287,7 @@ std::string Reader::operator()(const Choice& choice) const {
     }
     *choice.number = static_cast<std::int64_t>(*value);
   }
+  // A word takes the place of a file that stood here.
   if (choice.file != nullptr) choice.file->clear();
   choice.set(index);
   return {};
@@ -291,6 +298,7 @@ std::string Reader::operator()(const PartsOf& target) const {
   std::int64_t count = 0;
   const Call call = plain() ? split_call(node_.text) : Call{};
   if (node_.kind == Node::Kind::list) {
+    // As any other list, so that messages are the same.
     const Field list{field_.key, &parts, field_.doc, target.part};
     if (std::string wrong = Reader{node_, list}(&parts); !wrong.empty()) return wrong;
     count = static_cast<std::int64_t>(parts.size());

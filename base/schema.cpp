@@ -40,6 +40,7 @@ class SchemaWriter : public Visitor {
     }
     add(key, doc,
         {{"enum", names}, {"$comment", built_options(words)}, {"default", names[standard]}});
+    // All keys are known; rules exclude those that only other alternatives have.
     for (const SchemaWriter& part : parts) adopt(part);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Json test{{"properties", {{std::string(key), {{"const", names[i]}}}}},
@@ -79,6 +80,7 @@ class SchemaWriter : public Visitor {
   void paths(std::string_view key, std::string_view doc, const PathMap& map) override {
     if (map.open) return add(key, doc, {{"type", "object"}});
     const std::string of{map.of};
+    // Described once, whatever mappings have such paths.
     if (!shared_.contains(of)) shared_[of] = mapping(map.described);
     const std::string name = of + (map.lists ? "_lists" : "_values");
     if (!shared_.contains(name)) shared_[name] = path_schemas(shared_[of], of, map.lists);
@@ -113,6 +115,7 @@ class SchemaWriter : public Visitor {
   }
   void adopt(const SchemaWriter& part) {
     for (const auto& [key, value] : part.properties_.items()) {
+      // The first of several alternatives describes a key that they share.
       if (!properties_.contains(key)) properties_[key] = value;
     }
     rules_.insert(rules_.end(), part.rules_.begin(), part.rules_.end());
@@ -147,6 +150,7 @@ std::string json_schema(const SchemaHead& head, const Visitor::Body& body) {
   json.update(writer.object());
   std::vector<std::string> required = writer.required();
   required.insert(required.end(), head.required.begin(), head.required.end());
+  // A file that extends another one need not repeat what is required.
   if (!required.empty()) {
     json["anyOf"] = Json::array({Json{{"required", {"extends"}}}, Json{{"required", required}}});
   }

@@ -211,6 +211,7 @@ Json words_schema(const std::vector<Option>& options) {
 Json field_schema(const Field& field) {
   Json json = std::visit(Values{field}, field.target);
   if (may_state_source(field.target)) {
+    // Shared values share their form with a source, too; others get one of their own.
     const std::string name = name_in(json);
     json = name.empty() ? with_source(json) : reference(stated_prefix + name);
   }

@@ -32,6 +32,7 @@ Section::Section(const Node& node, std::string path, Reading& reading)
     : node_{node}, path_{std::move(path)}, reading_{reading} {
   if (node.kind == Node::Kind::mapping || node.kind == Node::Kind::null) return;
   fail(node.place, path_, "is " + quoted(node) + ", allowed: a mapping");
+  // One error is enough: no key of it is said to be missing.
   all_known_ = true;
 }
 
@@ -43,6 +44,7 @@ void Section::field(const Field& field) {
     return fail(node_.place, path,
                 "is missing (" + std::string(field.doc) + "), allowed: " + allowed_values(field));
   }
+  // What is noted of a value stays only if the value reads.
   const std::size_t assumed = reading_.assumptions.size();
   if (node->kind == Node::Kind::mapping && may_state_source(field.target)) {
     node = unwrap(*node, path);
@@ -87,6 +89,7 @@ void Section::alternatives(std::string_view key, std::string_view, std::size_t& 
     const std::vector<Option> options = as_options(bodies);
     const auto found = std::ranges::find(options, node->text, &Option::name);
     if (node->kind != Node::Kind::scalar || found == options.end() || !found->built) {
+      // Unknown is then which keys may stand beside it.
       all_known_ = true;
       return fail(node->place, child(key),
                   wrong_option(node->text, quoted(*node), options, built_options(options)));
@@ -118,6 +121,7 @@ void Section::one_of(std::size_t& current, const std::vector<Alternative>& bodie
     return fail(node_.place, path_,
                 "has none of " + joined(names) + ", allowed: exactly one of them");
   }
+  // The first that is given is read, so that its own errors are told.
   bodies[current].body(*this);
   for (std::size_t i = 1; i < given.size(); ++i) {
     know(given[i]->key);
@@ -132,6 +136,7 @@ void Section::list(std::string_view key, std::string_view doc, std::size_t,
   const Node* node = take(key);
   const std::string allowed = "a list of mappings (" + std::string(doc) + ")";
   if (node == nullptr) {
+    // A part of a file need not have everything.
     if (!reading_.partial) fail(node_.place, child(key), "is missing, allowed: " + allowed);
     return;
   }
@@ -175,6 +180,7 @@ void Section::paths(std::string_view key, std::string_view, const PathMap& map) 
 }
 
 void Section::finish() {
+  // Which keys may stand here is not known.
   if (all_known_) return;
   for (const Node::Entry& entry : node_.entries) {
     if (std::ranges::find(known_, entry.key) != known_.end()) continue;
@@ -227,6 +233,7 @@ const Node* Section::unwrap(const Node& node, const std::string& path) {
                  "where the number comes from", any_number(), true});
   section.field({"note", &note, "what to know about it"});
   section.finish();
+  // Only of a value whose source and note are right.
   if (reading_.diagnostics.size() == before) {
     reading_.assumptions.push_back({path, value->text, std::string(sources[source].name), note});
   }
@@ -244,6 +251,7 @@ Place place_of(const Node& root, std::string_view path) {
   while (!path.empty()) {
     const std::size_t dot = std::min(path.find('.'), path.size());
     const Node* next = inner(path.substr(0, dot));
+    // The deepest part that is there has the place.
     if (next == nullptr) break;
     node = next;
     path.remove_prefix(std::min(dot + 1, path.size()));

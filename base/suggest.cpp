@@ -43,18 +43,29 @@ std::vector<std::string> suggestions(std::string_view word,
   const auto holds = [&](const std::string& c) {
     return c.size() > word.size() && std::ranges::count(parts_of(c), word) > 0;
   };
+  // Beginnings come first, then parts of names, then slips of the finger.
+  // `h100` begins three names and is a part of dgx-h100: one place is left for such.
+  const bool held =
+      std::ranges::any_of(candidates, [&](const std::string& c) { return holds(c) && !begins(c); });
   for (const std::string& c : candidates)
-    if (begins(c)) add(found, c);
+    if (begins(c) && found.size() + (held ? 1 : 0) < most) add(found, c);
   for (const std::string& c : candidates)
     if (holds(c)) add(found, c);
   if (found.empty())
     if (const auto near = nearest(word, candidates)) add(found, *near);
   const auto parts = parts_of(word);
+  // Names of several parts may differ in one of them.
   constexpr std::size_t few = 3;
   if (parts.size() >= few)
     for (const std::string& c : candidates)
       if (c != word && shared(parts, c) + 1 >= parts.size() && parts_of(c).size() == parts.size())
         add(found, c);
+  // `seq_length` and `sequence`: a part that a candidate begins with.
+  constexpr std::size_t telling = 3;
+  if (found.empty() && parts.size() > 1)
+    for (const std::string_view part : parts)
+      for (const std::string& c : candidates)
+        if (part.size() >= telling && c.starts_with(part)) add(found, c);
   return found;
 }
 

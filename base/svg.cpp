@@ -2,6 +2,7 @@
 
 namespace stepcast {
 
+/// For text between tags; quotes stay, so that attributes need more.
 std::string escaped(std::string_view text) {
   std::string safe;
   for (const char c : text) {

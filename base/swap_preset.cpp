@@ -25,6 +25,7 @@ std::string remedy(const std::string& path, const Node& over, const std::vector<
 
 void note_beside(Node& node, const std::string& key, const Place& place) {
   if (!node.extended) return;
+  // A copy, because copies of a node share what is noted.
   auto noted = std::make_shared<Extended>(*node.extended);
   noted->beside.insert_or_assign(key, place);
   node.extended = std::move(noted);
@@ -34,6 +35,7 @@ void swap_preset(Node& base, Node over, const std::string& path, std::vector<Dia
   const std::vector<std::string> stay = keys_of_the_job(path);
   std::vector<Node::Entry> left;
   for (Node::Entry& entry : base.entries) {
+    // Without a preset all keys were written; else those that a layer above it wrote.
     const auto written = [&] {
       if (!base.extended) return true;
       const auto found = base.extended->beside.find(entry.key);

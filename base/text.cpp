@@ -57,6 +57,7 @@ std::optional<double> parse_prefixed(std::string_view text, std::span<const Unit
   if (!split) return {};
   std::string_view unit = split->rest;
   if (unit.starts_with(' ')) unit.remove_prefix(1);
+  // From the end: what stands before the unit has to be a prefix.
   for (const Unit& u : units) {
     if (!unit.ends_with(u.name)) continue;
     const auto factor = prefix_factor(unit.substr(0, unit.size() - u.name.size()));
@@ -89,8 +90,10 @@ std::string three_digits(double value) {
 std::string scaled(double value, std::span<const Unit> units) {
   const Unit* chosen = &units.front();
   for (const Unit& unit : units) {
+    // At three digits the number is shown as one of this unit already.
     if (std::abs(value) >= unit.factor * 0.9995) chosen = &unit;
   }
+  // Zero has no size that could choose.
   if (value == 0) chosen = &*std::ranges::find(units, 1.0, &Unit::factor);
   return three_digits(value / chosen->factor) + " " + std::string(chosen->name);
 }
@@ -134,6 +137,7 @@ std::optional<double> parse_count(std::string_view text) {
   const auto factor = prefix_factor(split->rest);
   if (!factor) return {};
   const double value = split->number * *factor;
+  // Whole numbers that a double holds exactly.
   if (std::abs(value) > 0x1p53 || value != std::floor(value)) return {};
   return value;
 }
@@ -212,6 +216,7 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
   constexpr std::size_t longest = 64;  // a longer word is no slip of the finger
   if (word.size() > longest) return {};
   std::optional<std::string> best;
+  // Up to a third of the word may be wrong, and two letters of a short one.
   std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t d = distance(word, candidate);

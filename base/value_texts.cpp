@@ -63,6 +63,7 @@ std::string quoted(const Node& node) {
   constexpr std::size_t longest = 60;
   std::string text;
   for (const char c : node.text) {
+    // No character of UTF-8 is cut in two.
     if (text.size() >= longest && (static_cast<unsigned char>(c) & 0xC0U) != 0x80U) break;
     text += c == '\n' || c == '\r' || c == '\t' ? ' ' : c;
   }
@@ -70,6 +71,7 @@ std::string quoted(const Node& node) {
   return (node.quoted ? "the quoted text '" : "'") + text + "'";
 }
 
+/// Numbers come from somewhere; words and lists are the user's choice.
 bool may_state_source(const Target& target) {
   return std::holds_alternative<std::int64_t*>(target) || std::holds_alternative<PartsOf>(target) ||
          std::holds_alternative<Seconds*>(target) || std::holds_alternative<Bytes*>(target) ||

@@ -30,7 +30,7 @@ endif()
 install(DIRECTORY python/stepcast DESTINATION lib/python3/dist-packages COMPONENT python
         FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
 
-set(CPACK_GENERATOR DEB TGZ)
+set(CPACK_GENERATOR DEB)
 set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/cmake/package_version.cmake)
 set(CPACK_STEPCAST_ROOT ${PROJECT_SOURCE_DIR})
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)

@@ -19,6 +19,7 @@ struct Bin {
 };
 using BinHeap = boost::heap::d_ary_heap<Bin, boost::heap::arity<4>>;
 
+/// All empty; equal costs leave the heap by index, so that the same documents pack the same way.
 BinHeap bins_of(std::size_t count) {
   BinHeap heap;
   heap.reserve(count);
@@ -26,6 +27,7 @@ BinHeap bins_of(std::size_t count) {
   return heap;
 }
 
+/// Attention of n tokens among themselves, up to the factor that all packs share.
 double pairs_of(std::int64_t n) { return static_cast<double>(n) * static_cast<double>(n); }
 
 /// Deals pieces to packs with room.
@@ -38,7 +40,9 @@ class Dealer {
   /// one and the rest is dealt again. Returns the number of cuts.
   std::int64_t deal(std::int64_t piece) {
     std::int64_t cuts = 0;
+    // Progress is sure: each round fills a pack for good, and the packs hold all tokens.
     while (!put(piece)) {
+      // Cutting at the roomiest pack makes the fewest cuts.
       const auto roomiest = std::ranges::max_element(room_);
       const auto pack = static_cast<std::uint32_t>(roomiest - room_.begin());
       const std::int64_t part = *roomiest;
@@ -52,12 +56,14 @@ class Dealer {
   std::vector<Pack> take() { return std::move(packs_); }
 
  private:
+  // Packs that lack the room come back to the heap afterwards, since a shorter piece may fit.
   bool put(std::int64_t piece) {
     std::vector<Bin> without_room;
     bool done = false;
     while (!heap_.empty() && !done) {
       Bin bin = heap_.top();
       heap_.pop();
+      // A full pack never has room again and leaves the heap for good.
       if (room_[bin.index] == 0) continue;
       if (room_[bin.index] >= piece) {
         fill(bin.index, piece);
@@ -88,6 +94,7 @@ std::vector<std::size_t> by_cost(std::span<const double> costs) {
   return order;
 }
 
+// Costs are asked once per pack: sorting would ask them again and again.
 std::vector<double> costs_of(std::span<const Pack> packs) {
   std::vector<double> costs;
   for (const Pack& pack : packs) costs.push_back(attention_cost(pack));
@@ -97,6 +104,7 @@ std::vector<double> costs_of(std::span<const Pack> packs) {
 /// The sequences grouped into slots of `shape.sequences`.
 std::vector<std::vector<Pack>> slots_of(std::vector<Pack> packs, const BatchShape& shape) {
   const std::vector<double> costs = costs_of(packs);
+  // A slot is full at `sequences`, so that every slot ends up with equally many.
   const auto bins = static_cast<std::uint32_t>(shape.slots());
   const auto bin = longest_first(costs, bins, static_cast<std::size_t>(shape.sequences));
   std::vector<std::vector<Pack>> slots(bins);
@@ -125,6 +133,7 @@ void place(std::vector<std::vector<Pack>> slots, PackedBatch& batch) {
   }
 }
 
+/// What a step waits for: the largest sum of squares of any slot.
 double costliest_slot(const PackedBatch& batch) {
   double most = 0;
   for (std::int64_t r = 0; r < batch.shape.replicas; ++r)
@@ -161,10 +170,12 @@ std::vector<std::vector<Pack>> slots_of_index(const PackedBatch& batch, std::int
 /// The same sequences in other slots, none of which is costlier than the costliest was.
 std::vector<std::vector<Pack>> regrouped(const std::vector<std::vector<Pack>>& slots,
                                          std::int64_t sequences) {
+  // Sequences are thrown together and dealt anew, heaviest first, each to the lightest slot.
   std::vector<Pack> packs;
   for (const auto& slot : slots) packs.insert(packs.end(), slot.begin(), slot.end());
   const auto replicas = static_cast<std::int64_t>(slots.size());
   auto moved = slots_of(std::move(packs), {replicas, 1, sequences, 1});
+  // Dealing is a heuristic: where it comes out worse, the old groups are the better ones.
   return costliest(moved) <= costliest(slots) ? moved : slots;
 }
 
@@ -173,11 +184,14 @@ std::vector<std::vector<Pack>> regrouped(const std::vector<std::vector<Pack>>& s
 PackedBatch balance_micro_batches(const PackedBatch& batch) {
   PackedBatch result = batch;
   const BatchShape& shape = batch.shape;
+  // What each replica has computed in the micro-batches so far.
   std::vector<double> so_far(static_cast<std::size_t>(shape.replicas), 0);
   for (std::int64_t m = 0; m < shape.micro_batches; ++m) {
     auto slots = regrouped(slots_of_index(batch, m), shape.sequences);
     const std::vector<double> costs = costs_of(slots);
     const std::vector<std::size_t> busiest_first = by_cost(so_far);
+    // Costliest group to the replica that did least,
+    // the next to the next: sums over a step level out.
     std::size_t next = busiest_first.size();
     for (const std::size_t s : by_cost(costs)) {
       const std::size_t replica = busiest_first[--next];
@@ -197,6 +211,7 @@ std::vector<std::uint32_t> longest_first(std::span<const double> weights, std::u
   std::vector<std::uint32_t> result(weights.size());
   std::vector<std::size_t> held(bins);
   BinHeap heap = bins_of(bins);
+  // A bin that holds `most` stays off the heap.
   for (const std::size_t i : by_cost(weights)) {
     Bin bin = heap.top();
     heap.pop();
@@ -210,12 +225,15 @@ std::vector<std::uint32_t> longest_first(std::span<const double> weights, std::u
 PackedBatch balance_attention(const PackedBatch& batch) {
   std::vector<std::int64_t> pieces;
   for (const Pack& pack : batch.packs) pieces.insert(pieces.end(), pack.begin(), pack.end());
+  // Longest first: what is dealt late is short and mends the differences.
   std::ranges::sort(pieces, std::greater<>{});
   PackedBatch result = batch;
   Dealer dealer(batch.packs.size(), batch.shape.capacity);
   for (const std::int64_t piece : pieces) result.cuts += dealer.deal(piece);
   place(slots_of(dealer.take(), batch.shape), result);
+  // Cuts may make the result worse than the batch was, which the header rules out.
   if (costliest_slot(result) <= costliest_slot(batch)) return result;
+  // Documents stay where they were; only slots of like cost meet in a micro-batch.
   result.cuts = batch.cuts;
   place(slots_as_they_are(batch), result);
   return result;

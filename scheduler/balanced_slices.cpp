@@ -17,13 +17,16 @@ struct Shortest {
   std::vector<std::int64_t> lengths;
 };
 
+/// Bellman's recursion over slices and steps; O(slices * steps^2).
 Shortest shortest_within(const SliceTimes& times, std::size_t slices, double limit) {
+  // from[k][end]: where slice k begins in the best way to end it there; best: sums of k slices.
   const std::size_t steps = times.size();
   std::vector<std::vector<std::size_t>> from(slices, std::vector<std::size_t>(steps + 1));
   std::vector<double> best(steps + 1, unreachable);
   best[0] = 0;
   for (std::size_t k = 0; k < slices; ++k) {
     std::vector<double> next(steps + 1, unreachable);
+    // Each slice before this one has at least a step.
     for (std::size_t first = k; first < steps; ++first) {
       if (best[first] == unreachable) continue;
       for (std::size_t end = first + 1; end <= steps; ++end) {
@@ -35,6 +38,7 @@ Shortest shortest_within(const SliceTimes& times, std::size_t slices, double lim
     }
     best = std::move(next);
   }
+  // The lengths are read back from the end.
   Shortest result{best[steps], std::vector<std::int64_t>(slices)};
   if (result.sum == unreachable) return result;
   for (std::size_t k = slices, end = steps; k-- > 0; end = from[k][end])
@@ -44,6 +48,7 @@ Shortest shortest_within(const SliceTimes& times, std::size_t slices, double lim
 
 }  // namespace
 
+/// T = m sum t + fill max t (docs/models/pipeline.md, slices).
 double sliced_pipeline_time(const std::vector<std::int64_t>& lengths, const SliceTimes& times,
                             double micro_batches, double fill) {
   double sum = 0, longest = 0;
@@ -57,6 +62,7 @@ double sliced_pipeline_time(const std::vector<std::int64_t>& lengths, const Slic
   return micro_batches * sum + fill * longest;
 }
 
+/// (p - 1) / v: the rounds in which the longest slice passes alone.
 double pipeline_fill(std::int64_t stages, std::int64_t chunks) {
   return static_cast<double>(stages - 1) / static_cast<double>(chunks);
 }
@@ -65,12 +71,14 @@ std::vector<std::int64_t> balanced_slices(const SliceTimes& times, std::int64_t 
                                           double micro_batches, double fill) {
   expects(slices >= 1 && slices <= std::ssize(times), "a slice has at least one step");
   const auto count = static_cast<std::size_t>(slices);
+  // Only times of slices can be the longest one: each of them is tried as the bound.
   std::set<double> limits;
   for (const auto& row : times) limits.insert(row.begin(), row.end());
   const double least_sum = shortest_within(times, count, unreachable).sum;
   double best = unreachable;
   std::vector<std::int64_t> chosen;
   for (const double limit : limits) {
+    // Limits ascend: no later one can beat the best, since the sum never falls below its least.
     if (micro_batches * least_sum + fill * limit >= best) break;
     Shortest found = shortest_within(times, count, limit);
     if (found.sum == unreachable) continue;

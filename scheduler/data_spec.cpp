@@ -45,6 +45,7 @@ void describe(Visitor& visitor, DataSpec& spec) {
                            });
   if (!present) spec.documents.reset();
   std::vector<Option> options;
+  // A choice wants an index, the spec keeps the name: both ways go over the table.
   for (const Packing& known : packings()) options.push_back({known.name});
   const Choice names{options,
                      [&] {

@@ -47,6 +47,7 @@ std::string number(double value) { return fmt::format("{:.6g}", value); }
 class Picture {
  public:
   explicit Picture(const Drawing& drawing) : drawing_{drawing} {
+    // The longest label must fit into the shortest unit, within the widths that screens can show.
     double shortest = std::numeric_limits<double>::infinity();
     std::size_t longest = 2;
     for (std::size_t s = 0; s < drawing.orders.size(); ++s) {
@@ -128,6 +129,7 @@ class Picture {
 
   std::string ticks() const {
     constexpr double least_pixels = 60;
+    // At round times, and at least so many pixels apart.
     const double step = tick_step(least_pixels / scale_), bottom = header + rows();
     std::string svg;
     for (int i = 0; i * step <= drawing_.times.makespan.value() * (1 + 1e-9); ++i) {
@@ -149,6 +151,7 @@ class Picture {
         svg += box(order[i], time, y(s), row_height);
         continue;
       }
+      // A pair shares the row of its stage.
       svg += box(order[i], time, y(s), row_height / 2);
       ++i;
       svg += box(order[i], time, y(s) + row_height / 2, row_height / 2);
@@ -164,6 +167,7 @@ class Picture {
         "<title>{}: {} to {}</title></rect>",
         name[0], number(begin), number(top), number(width), number(height), paleness(unit), name,
         number(time.start.value()), number(time.end.value()));
+    // A name with its chunk where there is room, else without, else none.
     for (const std::string& label : {name, to_string(unit, 1)}) {
       if (static_cast<double>(label.size()) * character + 2 > width) continue;
       svg += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", number(begin + width / 2),
@@ -173,6 +177,7 @@ class Picture {
     return svg + "\n";
   }
 
+  /// Later chunks fade towards 0.45 of the colour.
   std::string paleness(const Unit& unit) const {
     constexpr double palest = 0.45;
     if (drawing_.shape.chunks == 1 || unit.chunk.value == 0) return {};

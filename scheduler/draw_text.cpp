@@ -19,6 +19,7 @@ double scale_of(const OrderTimes& times, std::size_t columns) {
     for (const UnitTime& unit : row) shortest = std::min(shortest, (unit.end - unit.start).value());
   const double makespan = times.makespan.value();
   if (makespan <= 0) return 1;
+  // 1e-9: a quotient that is a whole number but for rounding keeps its column.
   const double fit = std::floor(static_cast<double>(columns) * shortest / makespan + 1e-9);
   if (fit >= 1) return std::min(fit, static_cast<double>(most_columns)) / shortest;
   return static_cast<double>(columns) / makespan;
@@ -30,11 +31,13 @@ std::size_t column(Seconds time, double scale) {
 
 /// The longest of the names that fits.
 std::string name_in(const std::vector<std::string>& names, std::size_t room) {
+  // Names come in descending length.
   for (const std::string& name : names)
     if (name.size() <= room) return name;
   return {};
 }
 
+// From the fullest name to one letter; a pair shows both halves.
 std::vector<std::string> names_of(const StageOrder& order, std::size_t i,
                                   const PipelineShape& shape) {
   const std::string whole = to_string(order[i], shape), brief = to_string(order[i], 1);
@@ -45,6 +48,7 @@ std::vector<std::string> names_of(const StageOrder& order, std::size_t i,
 
 std::string row_of(const Drawing& drawing, std::size_t stage, double scale, std::size_t columns) {
   const StageOrder& order = drawing.orders[stage];
+  // What no unit covers stays a dot: the stage is idle.
   std::string row(columns, '.');
   for (std::size_t i = 0; i < order.size(); ++i) {
     const UnitTime& time = drawing.times.units[stage][i];
@@ -61,6 +65,7 @@ std::string row_of(const Drawing& drawing, std::size_t stage, double scale, std:
 std::string time_scale(const OrderTimes& times, double scale, std::size_t columns) {
   constexpr double least_columns = 8;
   const double step = tick_step(least_columns / scale);
+  // Room beyond the last column, so that a label can begin there and be cut.
   std::string line(columns + 8, ' ');
   for (int tick = 0; tick * step <= times.makespan.value() * (1 + 1e-9); ++tick) {
     const std::string text = fmt::format("{:.6g}", tick * step);

@@ -12,6 +12,7 @@ StageOrder gpipe_order(const PipelineShape& shape, Stage) {
 
 StageOrder terapipe_order(const PipelineShape& shape, Stage) {
   StageOrder order;
+  // A slice reads keys and values of those before it; the backward of them all begins at the last.
   for (std::int64_t i = 0; i < shape.micro_batches; ++i)
     for (std::int64_t q = 0; q < shape.slices; ++q)
       order.push_back(unit_of(UnitKind::forward, i, 0, q));

@@ -23,8 +23,11 @@ std::vector<Visit> forward_visits(const PipelineShape& shape) {
 }
 
 std::int64_t warm_up_of(const PipelineShape& shape, Stage stage) {
+  // The farther from the last stage, the more forwards run before the first backward comes back.
   const std::int64_t below = shape.stages - 1 - stage.value;
+  // A chunk is left only when its group is through.
   const std::int64_t first_chunks = (shape.chunks - 1) * shape.group;
+  // Without the second round trip a stage holds less and sees every transfer's latency.
   if (shape.warm_up.kind == WarmUp::Kind::less_memory) return below + first_chunks;
   return 2 * below + first_chunks + shape.warm_up.extra;
 }
@@ -48,6 +51,7 @@ std::string group_rule(const PipelineShape& shape) {
     return "has group " + text(shape.group) + ", allowed: pp (" + text(shape.stages) +
            ") to the number of micro-batches (" + text(shape.micro_batches) + ")";
   }
+  // A last group smaller than pp would leave stages waiting for a micro-batch that does not exist.
   const std::int64_t rest = shape.micro_batches % shape.group;
   if (rest == 0 || rest >= shape.stages) return {};
   return "leaves a last group of " + text(rest) + " micro-batches (" + text(shape.micro_batches) +
@@ -67,6 +71,7 @@ StageOrder interleaved_order(const PipelineShape& shape, Stage stage) {
     const Visit v = visits[static_cast<std::size_t>(k)];
     order.push_back(unit_of(UnitKind::forward, v.micro_batch, v.chunk));
   };
+  // Backwards visit the same groups in the same order, from the last chunk down.
   const auto backward = [&](std::int64_t k) {
     const Visit v = visits[static_cast<std::size_t>(k)];
     order.push_back(unit_of(UnitKind::backward, v.micro_batch, shape.chunks - 1 - v.chunk));

@@ -7,6 +7,7 @@ namespace stepcast {
 
 StageOrder one_f_one_b_order(const PipelineShape& shape, Stage stage) {
   const std::int64_t count = shape.micro_batches;
+  // The first backward reaches a stage after as many forwards as stages lie behind it.
   const std::int64_t warm_up = std::min(count, shape.stages - 1 - stage.value);
   StageOrder order;
   for (std::int64_t i = 0; i < warm_up; ++i) order.push_back(unit_of(UnitKind::forward, i));

@@ -7,10 +7,12 @@ namespace stepcast {
 OrderRun::OrderRun(const std::vector<StageOrder>& orders, const PipelineShape& shape,
                    const UnitCosts& costs)
     : orders_{orders}, shape_{shape}, costs_{costs}, place_(orders.size()), free_(orders.size()) {
+  // One cell for each unit: 0 is a date, so that -1 stands for "not yet".
   const std::int64_t each = shape.chunks * shape.micro_batches * shape.slices;
   done_.assign(3, std::vector<double>(static_cast<std::size_t>(shape.stages * each), missing));
   times_.units.resize(orders.size());
   times_.computing.resize(orders.size());
+  // Stages are tried from the first on; afterwards only those whose input has come are tried again.
   for (auto s = static_cast<std::uint32_t>(orders.size()); s > 0; --s) awake_.push_back({s - 1});
   while (!awake_.empty()) {
     const Stage stage = awake_.back();
@@ -33,6 +35,7 @@ OrderRun::Product OrderRun::product_of(UnitKind kind) {
 }
 
 double OrderRun::done(Product product, const Unit& unit, Stage stage) const {
+  // Each product has a cell per stage, chunk, micro-batch and slice.
   const std::int64_t row = stage.value * shape_.chunks + unit.chunk.value;
   const std::int64_t cell =
       (row * shape_.micro_batches + unit.micro_batch.value) * shape_.slices + unit.slice.value;
@@ -55,6 +58,7 @@ OrderRun::Needs OrderRun::needs_of(const Unit& unit, Stage stage) const {
   const Seat here{unit.chunk, stage};
   Needs needs;
   switch (unit.kind) {
+    // Keys and values of the slice before, made on the same stage.
     case UnitKind::forward: {
       if (const auto before = seat_before(shape_, here)) needs.add(Product::output, unit, *before);
       Unit earlier = unit;
@@ -63,6 +67,9 @@ OrderRun::Needs OrderRun::needs_of(const Unit& unit, Stage stage) const {
     }
     case UnitKind::backward:
     case UnitKind::backward_input: {
+      // A backward reads its own activations, the gradient
+      // from the seat after, and gradients of keys and
+      // values from the slice behind.
       needs.add(Product::output, unit, here);
       if (const auto after = seat_after(shape_, here))
         needs.add(Product::input_gradient, unit, *after);
@@ -82,6 +89,7 @@ std::size_t OrderRun::together(Stage stage) const {
 
 std::optional<OrderRun::Need> OrderRun::first_missing(Stage stage) const {
   const std::size_t first = place_[stage.value];
+  // Halves of a pair start together, so that both need all of their inputs.
   for (std::size_t i = first; i < first + together(stage); ++i) {
     const Needs needs = needs_of(orders_[stage.value][i], stage);
     for (std::size_t n = 0; n < needs.count; ++n) {
@@ -94,10 +102,12 @@ std::optional<OrderRun::Need> OrderRun::first_missing(Stage stage) const {
 
 double OrderRun::arrival(const Need& need, Stage stage) const {
   const double end = done(need.product, need.unit, need.stage);
+  // Within a stage nothing is sent.
   return need.stage == stage ? end : end + costs_.latency.value();
 }
 
 double OrderRun::cost_of(const Unit& unit) const {
+  // The first half carries the cost of both.
   if (unit.with_next) return costs_.whole_pair().value();
   switch (unit.kind) {
     case UnitKind::forward:
@@ -113,6 +123,7 @@ double OrderRun::cost_of(const Unit& unit) const {
 }
 
 void OrderRun::advance(Stage stage) {
+  // A stage never skips a unit: the order is total.
   while (place_[stage.value] < orders_[stage.value].size() && !first_missing(stage))
     run_next(stage);
 }
@@ -127,6 +138,7 @@ void OrderRun::run_next(Stage stage) {
       start = std::max(start, arrival(needs.list[n], stage));
   }
   const double cost = cost_of(order[first]), end = start + cost;
+  // Both halves of a pair end, and send, at the end of the pair.
   for (std::size_t i = first; i < first + count; ++i) {
     done(product_of(order[i].kind), order[i], stage) = end;
     times_.units[stage.value].push_back({Seconds{start}, Seconds{end}});
@@ -139,6 +151,7 @@ void OrderRun::run_next(Stage stage) {
 }
 
 void OrderRun::wake_neighbours(const Unit& unit, Stage stage) {
+  // Weight gradients and units at the ends of the model have no reader on another stage.
   std::optional<Seat> reader;
   const Seat here{unit.chunk, stage};
   if (unit.kind == UnitKind::forward) reader = seat_after(shape_, here);
@@ -153,6 +166,7 @@ bool OrderRun::finished() const {
 }
 
 std::string OrderRun::text(const Need& need) const {
+  // Any kind that makes the product will do: an input gradient comes from B or from b.
   Unit unit = need.unit;
   const auto made_here = [&](const Unit& u) {
     Unit same = u;
@@ -166,6 +180,7 @@ std::string OrderRun::text(const Need& need) const {
 std::string OrderRun::circle() const {
   const auto next = [&](Stage stage) { return first_missing(stage)->stage; };
   Stage stage{0};
+  // Begin at a stage that still waits; each waiting stage points at the one it needs.
   while (place_[stage.value] == orders_[stage.value].size()) ++stage.value;
   for (std::size_t i = 0; i < orders_.size(); ++i) stage = next(stage);
   // After as many steps as there are stages, the walk is in the circle; it is told from its first.

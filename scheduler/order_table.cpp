@@ -10,6 +10,7 @@
 namespace stepcast {
 namespace {
 
+/// Counts of up to 2^20 each multiply: beyond so many forwards the file is surely a slip.
 constexpr std::int64_t most_forwards = 1 << 18;
 constexpr std::size_t most_faults = 20;  ///< told one by one
 
@@ -39,6 +40,7 @@ bool take_count(std::string_view& text, std::uint32_t& count) {
   return true;
 }
 
+/// Takes one letter off the front when it is there.
 bool take(std::string_view& text, char wanted) {
   if (!text.starts_with(wanted)) return false;
   text.remove_prefix(1);
@@ -52,6 +54,7 @@ std::optional<Unit> parse_unit(std::string_view text) {
   if (kind == std::string_view::npos) return {};
   text.remove_prefix(1);
   Unit unit{static_cast<UnitKind>(kind), {}, {}};
+  // `F3.1/0`: micro-batch, then chunk and slice where they are written.
   if (!take_count(text, unit.micro_batch.value)) return {};
   if (take(text, '.') && !take_count(text, unit.chunk.value)) return {};
   if (take(text, '/') && !take_count(text, unit.slice.value)) return {};
@@ -61,6 +64,7 @@ std::optional<Unit> parse_unit(std::string_view text) {
 /// A unit or a pair; false when the word is neither.
 bool add_word(std::string_view word, StageOrder& order) {
   const std::size_t bar = word.find('|');
+  // `{F7.0|B3.1}`: the pair is written as one word.
   const bool pair = word.starts_with('{') && word.ends_with('}') && bar != std::string_view::npos;
   const auto first = parse_unit(pair ? word.substr(1, bar - 1) : word);
   if (!first) return false;
@@ -81,6 +85,7 @@ class TableReading {
     section.finish();
   }
   OrderTable table() {
+    // Each step relies on what the one before has checked.
     if (reading_.diagnostics.empty()) check_shape();
     if (reading_.diagnostics.empty()) parse_orders();
     if (reading_.diagnostics.empty()) check_orders();
@@ -94,6 +99,7 @@ class TableReading {
   }
   void check_shape() {
     const auto stages = static_cast<std::int64_t>(file_.orders.size());
+    // A table has no groups of its own; pp is what a schedule's `auto` would be.
     table_.shape = {.stages = stages,
                     .chunks = file_.chunks,
                     .micro_batches = file_.micro_batches,
@@ -126,6 +132,7 @@ class TableReading {
   }
   void check_orders() {
     const std::vector<std::string> faults = order_faults(table_.orders, table_.shape);
+    // One slip can make thousands of findings: the first twenty and their number are enough.
     for (std::size_t i = 0; i < faults.size() && i < most_faults; ++i) report("orders", faults[i]);
     if (faults.size() > most_faults)
       report("orders", "has " + std::to_string(faults.size() - most_faults) + " more such faults");

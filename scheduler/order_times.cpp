@@ -11,6 +11,7 @@ class UnitCensus {
  public:
   UnitCensus(const PipelineShape& shape, Stage stage)
       : shape_{shape}, stage_{stage}, per_chunk_{micro_batches_per_chunk(shape)} {
+    // With two directions each chunk sees only half of the micro-batches.
     const std::int64_t units = shape.chunks * per_chunk_ * shape.slices;
     counts_.assign(static_cast<std::size_t>(units) * kinds, 0);
   }
@@ -18,6 +19,7 @@ class UnitCensus {
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (!count(order[i])) continue;
       if (!order[i].with_next) continue;
+      // A pair is a forward directly before a whole backward that begins no pair itself.
       const bool pair = i + 1 < order.size() && order[i].kind == UnitKind::forward &&
                         order[i + 1].kind == UnitKind::backward && !order[i + 1].with_next;
       if (!pair) add(order[i], "is half of a pair, allowed: a forward and then a backward");
@@ -39,6 +41,7 @@ class UnitCensus {
     }
     const std::int64_t row = unit.chunk.value * per_chunk_ + unit.micro_batch.value;
     const auto at = static_cast<std::size_t>(row * shape_.slices + unit.slice.value);
+    // Told once per unit, at its second time.
     if (++counts_[at * kinds + static_cast<std::size_t>(unit.kind)] == 2)
       add(unit, "is there more than once");
     return true;
@@ -47,6 +50,7 @@ class UnitCensus {
     const auto has = [&](UnitKind kind) {
       return counts_[at + static_cast<std::size_t>(kind)] > 0;
     };
+    // A backward is whole, or both of its parts are there.
     const bool whole = has(UnitKind::backward), input = has(UnitKind::backward_input),
                weight = has(UnitKind::backward_weight);
     if (!has(UnitKind::forward)) add(unit_at(at, UnitKind::forward), "is missing");
@@ -58,6 +62,7 @@ class UnitCensus {
     if (!weight) add(unit_at(at, UnitKind::backward_weight), "is missing");
   }
   Unit unit_at(std::size_t at, UnitKind kind) const {
+    // The inverse of the index in count().
     const auto unit = static_cast<std::int64_t>(at / kinds);
     const std::int64_t row = unit / shape_.slices;
     return {kind,
@@ -95,8 +100,10 @@ std::vector<std::string> missing_units(const std::vector<StageOrder>& orders,
 
 std::vector<std::string> order_faults(const std::vector<StageOrder>& orders,
                                       const PipelineShape& shape) {
+  // A run needs all units: circles are looked for only when none is missing.
   std::vector<std::string> faults = missing_units(orders, shape);
   if (!faults.empty()) return faults;
+  // Costs do not matter to a circle: any do.
   const OrderRun run(orders, shape, {});
   if (!run.finished()) faults.push_back(run.circle());
   return faults;
@@ -116,6 +123,7 @@ OrderTimes time_orders(const std::vector<StageOrder>& orders, const PipelineShap
 Seconds OrderTimes::idle_inside(Stage stage) const {
   const std::vector<UnitTime>& list = units[stage.value];
   if (list.empty()) return Seconds{0};
+  // A stage works without pause but for waits, so that the rest between its ends is idle.
   return list.back().end - list.front().start - computing[stage.value];
 }
 

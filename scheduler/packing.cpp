@@ -40,12 +40,14 @@ PackedBatch sequential(const DocumentSpec& documents, const BatchShape& shape) {
   std::int64_t left = 0;
   for (Pack& pack : batch.packs) {
     for (std::int64_t room = shape.capacity; room > 0;) {
+      // A document that does not fit goes on at the front of the next sequence.
       if (left == 0)
         left = document_length(documents, static_cast<std::uint64_t>(batch.documents++));
       pack.push_back(std::min(left, room));
       left -= pack.back();
       room -= pack.back();
     }
+    // What is left over at the end of a sequence was cut there.
     batch.cuts += left > 0;
   }
   batch.tokens = shape.packs() * shape.capacity;
@@ -61,6 +63,7 @@ std::vector<std::int64_t> pieces_of_a_step(const DocumentSpec& documents, Packed
   std::int64_t room = shape.packs() * shape.capacity;
   while (true) {
     std::int64_t length = document_length(documents, static_cast<std::uint64_t>(batch.documents));
+    // The first document too long for the rest of the step begins the next step.
     if (length > room) return pieces;
     ++batch.documents;
     room -= length;
@@ -74,6 +77,7 @@ std::vector<std::int64_t> pieces_of_a_step(const DocumentSpec& documents, Packed
 /// which draws packed sequences at random.
 void shuffle(std::vector<Pack>& packs, std::int64_t seed) {
   for (std::size_t left = packs.size(); left > 1; --left) {
+    // Counter-based: the draw depends on the place and the seed alone.
     const double draw = uniform_number(static_cast<std::uint64_t>(seed), 0, deal_stream, left);
     std::swap(packs[left - 1], packs[static_cast<std::size_t>(draw * static_cast<double>(left))]);
   }
@@ -85,6 +89,7 @@ PackedBatch best_fit(const DocumentSpec& documents, const BatchShape& shape) {
   PackedBatch batch = empty_batch(shape);
   std::vector<std::int64_t> pieces = pieces_of_a_step(documents, batch);
   std::ranges::sort(pieces, std::greater<>{});
+  // Sequences by room and number: of equal room the first one takes the piece.
   std::set<std::pair<std::int64_t, std::size_t>> room_of;
   for (std::size_t p = 0; p < batch.packs.size(); ++p) room_of.emplace(shape.capacity, p);
   for (const std::int64_t piece : pieces) {
@@ -95,6 +100,7 @@ PackedBatch best_fit(const DocumentSpec& documents, const BatchShape& shape) {
     }
     const auto [room, pack] = *found;
     room_of.erase(found);
+    // Full sequences leave the set.
     if (room > piece) room_of.emplace(room - piece, pack);
     batch.packs[pack].push_back(piece);
     batch.tokens += piece;
@@ -120,6 +126,7 @@ AttentionLoad load_of_range(const Pack& pack, std::int64_t from, std::int64_t to
   AttentionLoad load{0, 0};
   std::int64_t begin = 0;
   for (const std::int64_t length : pack) {
+    // The overlap of the range with this document, counted from the document's begin.
     const std::int64_t u = std::clamp(from - begin, std::int64_t{0}, length);
     const std::int64_t v = std::clamp(to - begin, std::int64_t{0}, length);
     load.pairs += square(v) - square(u);
@@ -165,12 +172,14 @@ double attention_cost(std::span<const Pack> slot) {
 
 AttentionLoad attention_load(const DataSpec& spec, std::span<const Pack> slot,
                              std::int64_t capacity, std::int64_t ring, std::int64_t rings) {
+  // A causal mask does not see where documents end: all sequences are the same work.
   if (spec.mask == DataSpec::Mask::causal) return {};
   AttentionLoad sum{0, 0};
   const auto add = [&sum](const AttentionLoad& load) {
     sum.pairs += load.pairs;
     sum.tokens += load.tokens;
   };
+  // Zigzag: rank i holds slice i and its mirror image, which is even work for one document alone.
   const bool zigzag = rings > 1 && spec.context_split == DataSpec::ContextSplit::zigzag;
   const std::int64_t slice = capacity / (2 * rings), mirror = 2 * rings - 1 - ring;
   for (const Pack& pack : slot) {
@@ -181,6 +190,7 @@ AttentionLoad attention_load(const DataSpec& spec, std::span<const Pack> slot,
       add(load_of_range(pack, 0, capacity));
     }
   }
+  // A rank holds 1 / rings of the tokens: its share is taken relative to that.
   const double share = (zigzag ? static_cast<double>(rings) : 1) / static_cast<double>(slot.size());
   return {sum.pairs * share / square(capacity), sum.tokens * share / static_cast<double>(capacity)};
 }
@@ -198,6 +208,7 @@ Imbalance imbalance(const PackedBatch& batch) {
       sum += cost;
       most = std::max(most, cost);
     }
+    // A micro-batch index waits for the slowest of its replicas.
     if (sum > 0)
       result.slot = std::max(result.slot, most * static_cast<double>(shape.replicas) / sum);
     total += sum;

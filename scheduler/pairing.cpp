@@ -4,6 +4,7 @@
 namespace stepcast {
 namespace {
 
+// On one stage the backward can only follow its own forward: running one ahead gives it a partner.
 StageOrder one_ahead(std::int64_t micro_batches) {
   StageOrder order;
   for (std::int64_t i = 0; i < micro_batches; ++i) {
@@ -23,6 +24,8 @@ void pair_turns(StageOrder& order) {
     return i < order.size() && order[i].kind == kind;
   };
   for (std::size_t i = 0; i < order.size(); ++i) {
+    // Both sides of the turn must be there: a backward before, or a forward behind the backward.
+    // Of i = 0 the index wraps around and is out of range, which is() answers with no.
     const bool turns = is(i - 1, UnitKind::backward) || is(i + 2, UnitKind::forward);
     order[i].with_next = turns && is(i, UnitKind::forward) && is(i + 1, UnitKind::backward);
   }
@@ -48,10 +51,12 @@ std::vector<StageOrder> exchanging_orders(const PipelineSchedule& schedule,
 }
 
 bool exchanges(const PipelineSchedule& schedule, const PipelineShape& shape) {
+  // less_memory waits for the forward's output before the backward, so that no two can go together.
   return schedule.turns == Turns::in_groups && shape.warm_up.kind != WarmUp::Kind::less_memory;
 }
 
 std::string pairing_rule(const PipelineSchedule& schedule, const PipelineShape& shape) {
+  // One forward more in the warm-up makes forward and backward of a turn independent.
   const bool ahead =
       schedule.turns == Turns::in_groups && shape.warm_up.kind == WarmUp::Kind::extra;
   if (schedule.pairs || ahead || is_single_stage(schedule, shape)) return {};

@@ -10,6 +10,7 @@ namespace {
 /// Sizes of the groups of micro-batches that visit chunk after chunk: as many cycles of `base` as
 /// fit, the rest spread one by one over the first ones.
 std::vector<std::int64_t> cycles(std::int64_t micro_batches, std::int64_t base) {
+  // Fewer micro-batches than a cycle are one cycle.
   if (micro_batches < base) return {micro_batches};
   const std::int64_t count = micro_batches / base;
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(count), base);
@@ -20,6 +21,7 @@ std::vector<std::int64_t> cycles(std::int64_t micro_batches, std::int64_t base) 
 
 StageOrder forward_units(const PipelineShape& shape, const std::vector<std::int64_t>& sizes) {
   StageOrder units;
+  // A cycle passes chunk after chunk, and in each all of its micro-batches, slices ascending.
   std::int64_t first = 0;
   for (const std::int64_t size : sizes) {
     for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk)
@@ -44,6 +46,7 @@ class Backwards {
   Unit next() {
     StageOrder& open = open_[turns_.front().value];
     turns_.pop_front();
+    // Last in, first out within a micro-batch: its last slice of its last chunk holds the loss.
     Unit unit = open.back();
     open.pop_back();
     unit.kind = UnitKind::backward;
@@ -61,8 +64,10 @@ StageOrder sliced_order(const PipelineShape& shape, Stage stage, std::int64_t ba
   const std::vector<std::int64_t> sizes = cycles(shape.micro_batches, base);
   const StageOrder forwards = forward_units(shape, sizes);
   const auto total = static_cast<std::int64_t>(forwards.size());
+  // docs/models/pipeline.md: (p-1-r) bias + (v-1) C s + s - 1 forwards before they alternate.
   const std::int64_t ahead = (shape.stages - 1 - stage.value) * bias +
                              (shape.chunks - 1) * sizes.front() * shape.slices + shape.slices - 1;
+  // At least one forward must be left to alternate with.
   const std::int64_t warm_up = std::min(total - 1, ahead);
   StageOrder order;
   Backwards backwards(shape.micro_batches);
@@ -109,6 +114,7 @@ std::string length_rule(const PipelineShape& shape) {
 }  // namespace
 
 StageOrder seqpipe_order(const PipelineShape& shape, Stage stage) {
+  // With one chunk a gradient comes back after one hop per stage, so that one ahead is enough.
   return sliced_order(shape, stage, shape.stages, shape.chunks == 1 ? 1 : 2);
 }
 

@@ -42,6 +42,7 @@ std::string two_per_stage(const PipelineShape& shape) {
 
 std::string first_wrong(const PipelineShape& shape,
                         std::initializer_list<std::string (*)(const PipelineShape&)> rules) {
+  // Later rules may divide by what earlier ones have checked.
   for (const auto rule : rules) {
     std::string wrong = rule(shape);
     if (!wrong.empty()) return wrong;

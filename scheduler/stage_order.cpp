@@ -8,6 +8,7 @@ namespace stepcast {
 
 std::string to_string(const Unit& unit, std::int64_t chunks) {
   constexpr std::string_view letters = "FBbw";
+  // The letters stand in the order of UnitKind; the parser of tables reads the same.
   std::string text(1, letters[static_cast<std::size_t>(unit.kind)]);
   text += std::to_string(unit.micro_batch.value);
   if (chunks > 1) text += "." + std::to_string(unit.chunk.value);
@@ -21,6 +22,7 @@ std::string to_string(const Unit& unit, const PipelineShape& shape) {
 }
 
 std::string to_string(const StageOrder& order, const PipelineShape& shape) {
+  // Braces stay open over one unit: a pair is always two neighbours.
   std::string text;
   bool paired = false;
   for (const Unit& unit : order) {
@@ -34,6 +36,7 @@ std::string to_string(const StageOrder& order, const PipelineShape& shape) {
 }
 
 std::optional<Seat> source_of(const PipelineShape& shape, const Unit& unit, Stage stage) {
+  // Weight gradients stay on their stage: nothing is sent to make them or because of them.
   if (unit.kind == UnitKind::backward_weight) return {};
   const Seat here{unit.chunk, stage};
   return unit.kind == UnitKind::forward ? seat_before(shape, here) : seat_after(shape, here);
@@ -55,6 +58,7 @@ int held_change(UnitKind kind) {
     case UnitKind::backward:
     case UnitKind::backward_weight:
       return -1;
+    // A split backward frees at its second half, which still needs the inputs of the products.
     case UnitKind::backward_input:
       return 0;
   }
@@ -64,6 +68,7 @@ int held_change(UnitKind kind) {
 /// Whether what is held behind the unit at `i` is a moment: behind a forward, or behind the whole
 /// backward that it runs as one with.
 bool is_moment(const StageOrder& order, std::size_t i) {
+  // Inside a pair layers alternate, so that the forward's activations take the backward's place.
   const auto in_pair = [&](std::size_t forward) {
     return order[forward].kind == UnitKind::forward && order[forward].with_next &&
            forward + 1 < order.size() && order[forward + 1].kind == UnitKind::backward;
@@ -87,6 +92,7 @@ std::vector<int> in_flight(const StageOrder& order, std::int64_t chunks) {
 std::vector<std::vector<int>> in_flight_moments(const StageOrder& order, std::int64_t chunks) {
   std::vector<int> held(static_cast<std::size_t>(chunks));
   std::set<std::vector<int>> moments{held};
+  // Only sets that a forward leaves behind can be the largest; each is kept once.
   for (std::size_t i = 0; i < order.size(); ++i) {
     held[order[i].chunk.value] += held_change(order[i].kind);
     if (is_moment(order, i)) moments.insert(held);
@@ -101,6 +107,7 @@ std::vector<std::vector<double>> in_flight_moments(const StageOrder& order, std:
   std::vector<std::vector<int>> held(static_cast<std::size_t>(chunks), none), half_freed = held;
   std::set<std::vector<double>> moments{std::vector<double>(held.size())};
   for (std::size_t i = 0; i < order.size(); ++i) {
+    // What backward_input frees of a forward is counted apart until backward_weight frees the rest.
     const Unit& unit = order[i];
     held[unit.chunk.value][unit.slice.value] += held_change(unit.kind);
     int& half = half_freed[unit.chunk.value][unit.slice.value];

@@ -86,6 +86,7 @@ const std::vector<PipelineSchedule>& pipeline_schedules() {
 }
 
 const PipelineSchedule& pipeline_schedule(std::string_view name) {
+  // Fifteen rows: looking through them is as fast as any map and keeps the order of the table.
   const auto& table = pipeline_schedules();
   const auto found = std::ranges::find(table, name, &PipelineSchedule::name);
   expects(found != table.end(), "a schedule of the table");
@@ -93,6 +94,7 @@ const PipelineSchedule& pipeline_schedule(std::string_view name) {
 }
 
 std::vector<StageOrder> stage_orders(const PipelineSchedule& schedule, const PipelineShape& shape) {
+  // Planned schedules place all stages together; one by one would plan the whole each time.
   if (schedule.orders != nullptr) return schedule.orders(shape);
   std::vector<StageOrder> orders;
   for (std::uint32_t s = 0; s < shape.stages; ++s) orders.push_back(schedule.order(shape, {s}));

@@ -30,17 +30,20 @@ Offsets v_half_offsets(std::int64_t p, std::int64_t i) {
 
 /// Activations held after each slot of the pattern, weight gradients in its first free slots.
 std::vector<int> held_in(const Offsets& offsets, std::int64_t micro_batches) {
+  // Long enough for the last micro-batch's last step.
   const auto length = static_cast<std::size_t>(offsets[back_up] + period * micro_batches);
   std::vector<int> change(length), held(length);
   std::vector<bool> weight_due(length), busy(length);
   for (std::size_t step = 0; step < steps; ++step) {
     for (std::int64_t i = 0; i < micro_batches; ++i) {
       const auto slot = static_cast<std::size_t>(offsets[step] + period * i);
+      // Steps of one stage fall into different slots of the period, so that none is overwritten.
       busy[slot] = true;
       weight_due[slot] = !is_forward(Step{step});
       change[slot] = is_forward(Step{step}) ? 1 : 0;
     }
   }
+  // A slot without a step runs the oldest weight gradient, which frees one micro-batch's chunk.
   int now = 0, due = 0;
   for (std::size_t slot = 0; slot < length; ++slot) {
     now += change[slot];
@@ -68,11 +71,14 @@ class Planner {
       const Offsets own = offsets(shape.stages, s);
       stages_.push_back({own, held_in(own, micro_batches_)});
       const auto& held = stages_.back().held_in_pattern;
+      // The fullest stage sets the memory of all: others may use what it needs anyway.
       most_held_ = std::max(most_held_, *std::ranges::max_element(held));
     }
+    // Between the first gradient on stage 0 and its last forward the pattern is the steady state.
     warm_up_end_ = stages_[0].offsets[back_up];
     cool_down_begin_ = stages_[0].offsets[down] + period * (micro_batches_ - 1);
   }
+  // All stages choose on the state before the slot, and only then do they run: nobody sees ahead.
   std::vector<StageOrder> orders() && {
     std::vector<Step> picks(stages_.size());
     // The unit that is earliest in the pattern can always run, so each slot makes progress.
@@ -87,6 +93,7 @@ class Planner {
 
  private:
   bool finished() const {
+    // Four steps and two weight gradients for each micro-batch.
     const auto units = static_cast<std::size_t>(period * micro_batches_);
     return std::ranges::all_of(stages_,
                                [&](const StageState& at) { return at.order.size() == units; });
@@ -99,30 +106,38 @@ class Planner {
   bool ready(std::size_t stage, Step step) const {
     const StageState& at = stages_[stage];
     const std::int64_t i = at.next[step];
+    // A step of the V follows the one before it on the same stage, and that on the neighbour.
     if (step > down && at.next[step - 1] <= i) return false;
     const bool goes_down = step == down || step == back_down;
+    // At the ends of its way a step begins on its own stage: down at the first, up at the last.
     if (goes_down ? stage == 0 : stage + 1 == stages_.size()) return true;
     return stages_[goes_down ? stage - 1 : stage + 1].next[step] > i;
   }
   /// Outside the steady state a step may run before those that the pattern puts first, if the
   /// memory of the pattern allows.
   bool may_overtake(const StageState& at, Step step, std::int64_t first_slot) const {
+    // Warm-up and cool-down have slots to spare; in the steady state the pattern is kept as it is.
     const std::int64_t own = slot(at, step);
     const bool warm_up = step == down && own < warm_up_end_;
     if (!warm_up && own <= cool_down_begin_) return false;
+    // Backwards hold nothing more and may always go first.
     if (!is_forward(step)) return true;
+    // A forward that runs early holds its activations
+    // for all slots up to its own: none may be full.
     const auto begin = at.held_in_pattern.begin();
     return at.held < most_held_ && *std::max_element(begin + first_slot, begin + own) < most_held_;
   }
   /// The step that runs now; `steps` stands for a weight unit, or a pause when there is none.
   Step pick(std::size_t stage) const {
     const StageState& at = stages_[stage];
+    // Earliest slot of the pattern first; steps without micro-batches left come last.
     std::array<Step, steps> by_slot{down, up, back_down, back_up};
     std::ranges::sort(by_slot, {}, [&](Step step) {
       return std::pair{!left(at, step), slot(at, step)};
     });
     const Step first = by_slot[0];
     if (!left(at, first)) return steps;
+    // A forward that finds the memory full gives its slot to a weight gradient, which frees some.
     if (ready(stage, first)) return is_forward(first) && at.held >= most_held_ ? steps : first;
     for (const Step step : by_slot) {
       if (left(at, step) && ready(stage, step) && may_overtake(at, step, slot(at, first)))
@@ -138,6 +153,7 @@ class Planner {
       --at.held;
       return;
     }
+    // Chunk 1 is the second leg of the V: up, and back down it.
     const std::int64_t chunk = step == up || step == back_down ? 1 : 0;
     const std::int64_t i = at.next[step];
     if (is_forward(step)) {

@@ -41,17 +41,21 @@ class VOrder {
 StageOrder zb_v_order(const PipelineShape& shape, Stage stage) {
   const std::int64_t p = shape.stages, r = stage.value, m = shape.micro_batches;
   VOrder order;
+  // Forwards of chunk 0 until the first micro-batch has been down to the last stage and back.
   for (std::int64_t i = 0; i < 2 * (p - r) - 1; ++i) order.forward(0);
+  // The farther from stage 0, the more forwards of both chunks fit before the first gradient.
   for (std::int64_t i = 0; i < r; ++i) {
     order.forward(1);
     order.forward(0);
   }
   order.forward(1);
+  // Near the entry gradients of chunk 1 come before those of chunk 0: each takes a forward along.
   for (std::int64_t i = 0; i < p - 1 - r; ++i) {
     order.input(1);
     order.weight();
     order.forward(1);
   }
+  // The steady state, F0 b0 w0 F1 b1 w1, until all forwards are done.
   while (order.forwards(1) < m) {
     order.input(1);
     order.weight();
@@ -60,10 +64,12 @@ StageOrder zb_v_order(const PipelineShape& shape, Stage stage) {
     order.weight();
     order.forward(1);
   }
+  // Gradients first: earlier stages wait for them, weights can wait.
   for (std::int64_t i = 0; i < r + 1; ++i) {
     order.input(1);
     order.input(0);
   }
+  // Between gradients that are still on their way, weights that were put off.
   for (std::int64_t i = 0; i < p - 1 - r; ++i) {
     order.weight();
     order.input(0);

@@ -19,16 +19,19 @@ StageOrder zero_bubble_order(const PipelineShape& shape, Stage stage, std::int64
   const auto input = [&] { order.push_back(unit_of(UnitKind::backward_input, inputs++)); };
   const auto weight = [&] { order.push_back(unit_of(UnitKind::backward_weight, weights++)); };
 
+  // Warm-up, then forward, b and w in turn; w lags by `put_off` so that b leaves early.
   while (forwards < warm_up) forward();
   while (forwards < count) {
     forward();
     input();
     if (inputs > put_off) weight();
   }
+  // No forwards are left: b and w in turn keep the lag.
   while (inputs < count) {
     input();
     weight();
   }
+  // Nobody waits for what was put off: it fills the time in which 1f1b would be idle.
   while (weights < count) weight();
   return order;
 }

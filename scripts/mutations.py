@@ -17,9 +17,9 @@ ROOMS = {
     "scheduler": ("scheduler", ["test_scheduler"]),
     "scenario": ("sim/scenario", ["test_scenario"]),
     "engine": ("sim/engine", ["test_engine"]),
-    "network": ("sim/network", ["test_network", "test_replay"]),
-    "replay": ("sim/replay", ["test_replay"]),
-    "forecast": ("sim/forecast", ["test_forecast", "test_replay"]),
+    "network": ("sim/network", ["test_network", "test_replay", "test_judge"]),
+    "replay": ("sim/replay", ["test_replay", "test_judge"]),
+    "forecast": ("sim/forecast", ["test_forecast", "test_replay", "test_judge"]),
 }
 
 

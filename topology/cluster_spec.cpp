@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "describe_host.hpp"
 #include "describe_network.hpp"
 #include "describe_states.hpp"
-#include "host_spec.hpp"
 #include "node_fabric.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/format_version.hpp"
@@ -202,6 +202,8 @@ void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
                   "cube cores that the kernel of an exchange holds while it runs; what is computed "
                   "beside it lacks them",
                   [&](Visitor& v) { describe(v, spec.cores); });
+  // A section that the file leaves out must be absent afterwards too, not one of defaults: readers,
+  // writers and the schema all pass through here with the same visitor.
   bool present = spec.ll128.has_value();
   visitor.optional_section("ll128", "NCCL's protocol for small chunks of rings and trees", present,
                            [&](Visitor& v) {
@@ -246,6 +248,24 @@ void describe(Visitor& visitor, ForecastInterval& spec) {
         describe_class(v, *spec.memory);
       });
   if (!memory) spec.memory.reset();
+  bool plain = spec.plain.has_value();
+  visitor.optional_section(
+      "plain", "of questions whose framework is assumed or partly assumed; none: as the others",
+      plain, [&](Visitor& v) {
+        if (!spec.plain) spec.plain.emplace();
+        describe(v, *spec.plain);
+        bool with_experts = spec.plain_experts.has_value();
+        v.optional_section("experts", "the same for models with experts; none: as the others",
+                           with_experts, [&](Visitor& inner) {
+                             if (!spec.plain_experts) spec.plain_experts.emplace();
+                             describe(inner, *spec.plain_experts);
+                           });
+        if (!with_experts) spec.plain_experts.reset();
+      });
+  if (!plain) {
+    spec.plain.reset();
+    spec.plain_experts.reset();
+  }
 }
 
 /// All keys but `kinds`.
@@ -283,6 +303,7 @@ void describe_one_kind(Visitor& visitor, ClusterSpec& spec) {
 
 /// Read as a cluster file of its own, of which a kind keeps what differs between nodes.
 void describe(Visitor& visitor, NodeKind& kind) {
+  // The keys are those of a whole cluster; what a kind may not set comes back at its default.
   ClusterSpec whole;
   whole.name = kind.name;
   whole.device = kind.device;
@@ -316,6 +337,7 @@ std::vector<std::uint32_t> ClusterSpec::node_places() const {
   return places;
 }
 
+/// Peaks fall with the clock when the whole node works; memory and launches keep their own.
 DeviceSpec in_step(const DeviceSpec& device) {
   DeviceSpec slower = device;
   for (FlopsPerSecond* peak : {&slower.matmul_peak, &slower.matmul_peak_fp8, &slower.vector_peak})

@@ -133,6 +133,7 @@ void describe_super_node(Visitor& visitor, SuperNodeSpec& spec) {
 }
 
 void describe_network(Visitor& visitor, NetworkSpec& spec) {
+  // The file has a NIC with switches or a platform file of SimGrid's, never both.
   std::size_t source = spec.platform ? 1 : 0;
   visitor.one_of(
       source, {{"nic",

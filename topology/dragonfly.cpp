@@ -5,6 +5,7 @@ namespace {
 
 /// Ordered pairs of `size` things, counted by the first one.
 std::uint32_t pair_number(std::uint32_t size, std::uint32_t from, std::uint32_t to) {
+  // The pair (from, from) does not exist, so that places behind `from` move down by one.
   return from * (size - 1) + (to > from ? to - 1 : to);
 }
 
@@ -32,6 +33,7 @@ std::uint32_t Dragonfly::global(std::uint32_t from, std::uint32_t to) const {
 }
 
 Dragonfly::Ends Dragonfly::local_ends(std::uint32_t channel) const {
+  // Channels are numbered group by group, as local() numbers them; ends are routers of the machine.
   const std::uint32_t of_group = routers_ * (routers_ - 1);
   const std::uint32_t first = channel / of_group * routers_;
   const Ends ends = pair_ends(routers_, channel % of_group);
@@ -43,20 +45,25 @@ Dragonfly::Ends Dragonfly::global_ends(std::uint32_t channel) const {
 }
 
 std::uint32_t Dragonfly::gateway(std::uint32_t from, std::uint32_t to) const {
+  // Targets are counted from the own group on: all
+  // groups see the others alike, which folding needs.
   const std::uint32_t ahead = (to + groups_ - from) % groups_;
   return from * routers_ + (ahead - 1) % routers_;
 }
 
 Dragonfly::Way Dragonfly::way(std::uint32_t from, std::uint32_t to) const {
+  // At most a local hop out, the global channel and a local hop in (docs/models/fabric.md).
   Way way;
   const std::uint32_t g = group_of(from), h = group_of(to);
   if (from == to) return way;
   if (g == h) {
+    // Leaves of a dragonfly+ meet at the spines of their group, which have no channel of their own.
     if (!plus_) way.first = local(from, to);
     return way;
   }
   way.across = global(g, h);
   if (plus_) return way;
+  // The channel begins and ends at gateways: other routers reach them over a local channel.
   const std::uint32_t out = gateway(g, h), in = gateway(h, g);
   if (from != out) way.first = local(from, out);
   if (to != in) way.last = local(in, to);

@@ -9,6 +9,7 @@
 namespace stepcast {
 namespace {
 
+/// Rounds up: a part of a leaf, pod or super-node is a whole switch.
 std::int64_t over(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
@@ -33,6 +34,7 @@ const char* name(Locality locality) {
 
 Fabric::Fabric(const ClusterSpec& cluster, LinkFaults faults)
     : cluster_{cluster}, devices_{cluster.devices}, faults_{std::move(faults)} {
+  // Tests and studies build fabrics without a file, so that checks of the reader do not suffice.
   if (devices_ < 1 || cluster_.node_devices < 1 || devices_ % cluster_.node_devices != 0)
     throw InputError("cluster.devices: is " + std::to_string(devices_) +
                      ", must be a multiple of node.devices (" +
@@ -46,6 +48,7 @@ Fabric::Fabric(const ClusterSpec& cluster, LinkFaults faults)
              cluster_.super_node->fabric.efficiency);
   const NicSpec& nic = cluster_.network.nic;
   if (!of_platform()) add_pair(LinkKind::nic_up, nics(), nic.link, nic.efficiency);
+  // What other jobs take of the uplinks is gone for this one.
   const double trunk = uplinks(cluster_.network) * (1 - cluster_.network.background);
   // Routers of a dragonfly are joined by its channels and have no spine above them.
   const bool spines = cluster_.network.kind != NetworkSpec::Kind::dragonfly;
@@ -56,12 +59,16 @@ Fabric::Fabric(const ClusterSpec& cluster, LinkFaults faults)
   add_pair(LinkKind::pod_up, pods(), {nic.link.bandwidth * pod, Seconds{0}}, nic.efficiency);
   add_channels();
   add_pcie();
+  // An allocation leaves gaps below leaves: count once what is below each.
   if (!places_.empty() && leaves() > 0) {
     nics_below_.assign(static_cast<std::size_t>(leaves()), 0);
     for (std::uint32_t n = 0; n < nics(); ++n) ++nics_below_[leaf_of_nic(n)];
   }
+  // Kinds of which a link lost bandwidth lose the shortcuts that take all links as alike.
   for (const auto& [id, factor] : faults_.bandwidth_factor)
     degraded_[static_cast<std::size_t>(kind_of({id}))] = true;
+  // A detour loads links that its own route does not name; whoever asks which links are shared
+  // must see them.
   for (const auto& [id, links] : faults_.detour)
     for (const LinkId link : links) {
       on_detour_.insert(link.value);
@@ -69,6 +76,7 @@ Fabric::Fabric(const ClusterSpec& cluster, LinkFaults faults)
     }
 }
 
+/// What joins the devices of a node, as blocks of links that follow each other in LinkId.
 void Fabric::add_node_blocks() {
   wires_ = std::make_shared<const NodeWires>();
   std::visit(Overloaded{[&](const SwitchFabric& ports) {
@@ -96,6 +104,7 @@ void Fabric::add_channels() {
   const bool plus = network.kind == NetworkSpec::Kind::dragonfly_plus;
   if (of_platform() || (!plus && network.kind != NetworkSpec::Kind::dragonfly)) return;
   const DragonflySpec& spec = network.dragonfly;
+  // A cut group still has all its routers, as docs/models/fabric.md says.
   dragonfly_ =
       Dragonfly(narrow(over(leaves(), spec.group_routers)), narrow(spec.group_routers), plus);
   const LinkSpec bundle{spec.global.bandwidth * static_cast<double>(spec.global_links),
@@ -108,6 +117,7 @@ void Fabric::add_channels() {
 
 /// Wires differ, so that their block says where they are and no more.
 void Fabric::add_wires() {
+  // A platform file describes the whole cluster, a wired node only itself.
   const bool all = std::holds_alternative<PlatformFabric>(cluster_.node_fabric);
   wires_ = std::make_shared<const NodeWires>(cluster_.node_fabric,
                                              all ? devices_ : cluster_.node_devices);
@@ -119,10 +129,12 @@ void Fabric::add_meshes(std::int64_t size, LinkSpec link, double efficiency) {
     throw InputError("node.fabric.size: is " + std::to_string(size) +
                      ", must divide node.devices (" + std::to_string(cluster_.node_devices) + ")");
   mesh_size_ = size;
+  // Ordered pairs: each device of a mesh has a link to each other one.
   add_block(LinkKind::mesh, devices_ * (size - 1), link, efficiency);
 }
 
 void Fabric::add_block(LinkKind kind, std::int64_t count, LinkSpec link, double efficiency) {
+  // Ids have 32 bits, and the last value means no link.
   if (link_count_ + count >= std::int64_t{no_link.value})
     throw InputError("the cluster has more than 2^32 - 2 links");
   blocks_[static_cast<std::size_t>(kind)] = {link_count_, narrow(count),
@@ -132,6 +144,7 @@ void Fabric::add_block(LinkKind kind, std::int64_t count, LinkSpec link, double 
 
 void Fabric::add_pair(LinkKind up, std::int64_t count, LinkSpec link, double efficiency) {
   add_block(up, count, link, efficiency);
+  // The latency of a message counts once, on its way up.
   add_block(info(up).reverse, count, {link.bandwidth, Seconds{0}}, efficiency);
 }
 
@@ -139,6 +152,7 @@ std::int64_t Fabric::nodes() const { return devices_ / cluster_.node_devices; }
 
 std::int64_t Fabric::super_nodes() const {
   if (!cluster_.super_node) return nodes();
+  // The last super-node may be a part; an allocation may begin far into the machine.
   return over(place_of({narrow(nodes() - 1)}) + 1, cluster_.super_node->nodes);
 }
 
@@ -162,10 +176,12 @@ std::int64_t Fabric::rails() const {
     case NetworkSpec::Kind::rail_optimized:
       break;
   }
+  // One rail per NIC of a node.
   return nics() / nodes();
 }
 
 std::int64_t Fabric::leaves_per_rail() const {
+  // Leaves are those of the machine up to the last node used, so that names hold in an allocation.
   const std::int64_t nodes_of_machine = place_of({narrow(nodes() - 1)}) + 1, all = rails();
   expects(all > 0, "NICs are cabled to leaves");
   return over(nodes_of_machine * (nics() / nodes()) / all, cluster_.network.leaf_ports);
@@ -179,6 +195,7 @@ std::int64_t Fabric::pods() const {
   return tiered ? over(leaves(), network.pod_leaves) : 0;
 }
 
+/// Leaves of one pod have successive numbers; without pods all leaves are in one.
 std::uint32_t Fabric::pod_of_leaf(std::uint32_t leaf) const {
   return pods() > 0 ? narrow(leaf / cluster_.network.pod_leaves) : 0;
 }
@@ -192,6 +209,7 @@ std::uint32_t Fabric::super_node_of(DeviceId device) const {
   return cluster_.super_node ? narrow(node / cluster_.super_node->nodes) : node;
 }
 
+/// With a switch inside the node, what leaves the node passes the port first.
 bool Fabric::super_behind_ports() const {
   return cluster_.super_node && block(LinkKind::port_up).count > 0;
 }
@@ -203,10 +221,12 @@ std::uint32_t Fabric::nic_of(DeviceId device) const {
 std::uint32_t Fabric::leaf_of_nic(std::uint32_t nic) const {
   const std::int64_t rails = this->rails();
   if (rails == 0) return 0;
+  // Cables go by the node's place in the machine, not by its number in this cluster.
   if (!places_.empty()) {
     const auto of_node = narrow(nics() / nodes());
     nic = place_of({nic / of_node}) * of_node + nic % of_node;
   }
+  // Rails have leaves of their own, filled in the order of nodes.
   return narrow(nic % rails * leaves_per_rail() + nic / rails / cluster_.network.leaf_ports);
 }
 
@@ -214,10 +234,12 @@ std::int64_t Fabric::nics_below(std::uint32_t leaf) const {
   if (!places_.empty()) return nics_below_[leaf];
   const std::int64_t ports = cluster_.network.leaf_ports, of_rail = leaves_per_rail();
   expects(of_rail > 0 && rails() > 0, "NICs are cabled to leaves");
+  // All leaves of a rail are full but the last.
   return std::min(ports, nics() / rails() - leaf % of_rail * ports);
 }
 
 Locality Fabric::locality(DeviceId a, DeviceId b) const {
+  // From the nearest to the farthest: the first that holds names the switch that bytes turn at.
   if (a == b) return Locality::device;
   if (node_of(a) == node_of(b)) return Locality::node;
   if (super_node_of(a) == super_node_of(b)) return Locality::super_node;
@@ -237,10 +259,12 @@ LinkId Fabric::mesh_link(DeviceId from, DeviceId to) const {
   expects(from != to && same_mesh(from, to), "a mesh link joins two devices of one mesh");
   const auto size = narrow(mesh_size_);
   const std::uint32_t place = to.value % size;
+  // A row of the block is one sender; the sender itself is left out of its row.
   return {block(LinkKind::mesh).first + from.value * (size - 1) +
           (place > from.value % size ? place - 1 : place)};
 }
 
+/// The link of that kind which serves the device: its own, its NIC's or that of its PCIe switch.
 LinkId Fabric::device_link(LinkKind kind, DeviceId device) const {
   const LinkOwner owner = info(kind).family.owner;
   const bool behind_switch = owner == LinkOwner::pcie_switch;
@@ -283,7 +307,9 @@ std::vector<LinkId> Fabric::channels_between(DeviceId a, DeviceId b) const {
 
 std::vector<LinkId> Fabric::route(DeviceId a, DeviceId b) const {
   std::vector<LinkId> links = intact_route(a, b);
+  // Most clusters have no failed link, and routes are asked for millions of times.
   if (faults_.detour.empty()) return links;
+  // Detours are not gone around again: they were found among links that work.
   std::vector<LinkId> around;
   for (const LinkId link : links) {
     const auto* instead = detour(link);
@@ -309,6 +335,8 @@ std::vector<LinkId> Fabric::intact_route(DeviceId a, DeviceId b) const {
       if (!wires_->empty()) return wire_route(a, b);
       return ports(node_ports_.value());
     case Locality::super_node:
+      // Ports limit what a device injects inside its
+      // super-node, so that they are on the way out too.
       if (!super_behind_ports()) return ports(LinkKind::super_up);
       return {device_link(LinkKind::port_up, a), device_link(LinkKind::super_up, a),
               device_link(LinkKind::super_down, b), device_link(LinkKind::port_down, b)};
@@ -318,6 +346,7 @@ std::vector<LinkId> Fabric::intact_route(DeviceId a, DeviceId b) const {
     case Locality::core:
       break;
   }
+  // Beyond one leaf: NIC, trunk to the spines, then groups or pods in between, and down again.
   const std::vector<LinkId> channels = channels_between(a, b);
   std::vector<LinkId> links{device_link(LinkKind::nic_up, a)};
   const bool trunks = block(LinkKind::leaf_up).count > 0;
@@ -332,6 +361,8 @@ std::vector<LinkId> Fabric::intact_route(DeviceId a, DeviceId b) const {
   return links;
 }
 
+/// False only where bandwidth below the link cannot fill it, so that the link may be left out of
+/// plans; true is always safe.
 bool Fabric::can_saturate(LinkId id) const {
   const LinkKind kind = kind_of(id);
   switch (info(kind).family.tier) {
@@ -343,6 +374,8 @@ bool Fabric::can_saturate(LinkId id) const {
     case LinkTier::host:
       return true;
     case LinkTier::super_node:
+      // What reaches a super link came through a port
+      // first; a port no faster keeps it from filling.
       return !super_behind_ports() || degraded(kind) ||
              block(kind).bandwidth < block(LinkKind::port_up).bandwidth;
     case LinkTier::pod:
@@ -351,6 +384,7 @@ bool Fabric::can_saturate(LinkId id) const {
       break;
   }
   if (degraded(kind) || !cluster_.network.undisturbed()) return true;
+  // Trunk (1) of docs/models/fabric.md, divided by the bandwidth of a NIC on both sides.
   const auto below = static_cast<double>(nics_below(id.value - block(kind).first));
   const auto ports = static_cast<double>(cluster_.network.leaf_ports);
   return below * cluster_.network.oversubscription > ports;
@@ -362,6 +396,7 @@ bool Fabric::pod_can_saturate(std::uint32_t pod) const {
   if (network.pod_oversubscription <= 1) return false;
   const auto first = narrow(pod * network.pod_leaves);
   const std::int64_t end = std::min(leaves(), std::int64_t{first} + network.pod_leaves);
+  // Leaves let out at most what their own uplinks carry.
   double below = 0;
   for (std::uint32_t leaf = first; leaf < end; ++leaf)
     below += std::min(static_cast<double>(nics_below(leaf)), uplinks(network));

@@ -16,9 +16,11 @@ std::vector<LinkId> joined_if_alive(std::vector<LinkId> first, const std::vector
   return alive ? first : std::vector<LinkId>{};
 }
 
+/// A mesh link over a third device of the mesh, the first whose two links work.
 std::vector<LinkId> around_pair(const Fabric& intact, const Link& link,
                                 const std::set<std::uint32_t>& failed) {
   const auto size = static_cast<std::uint32_t>(intact.mesh_size());
+  // The lowest device wins, so that the detour is the same in every run and on every machine.
   const DeviceId from{link.from}, to{link.to};
   for (std::uint32_t over = from.value / size * size; over < (from.value / size + 1) * size;
        ++over) {
@@ -35,9 +37,11 @@ std::vector<LinkId> around_wire(const Fabric& intact, LinkId link,
                                 const std::set<std::uint32_t>& failed) {
   const Fabric::WirePlace place = intact.wire_place(link);
   const NodeWires& wires = intact.wires();
+  // A graph search wants wires of one node, and faults name links of the cluster.
   std::set<std::uint32_t> broken;
   for (std::uint32_t w = 0; w < wires.count(); ++w)
     if (failed.contains(intact.wire_link(place.node, w).value)) broken.insert(w);
+  // The wire itself may only be slow, not failed: a way around it must not use it all the same.
   broken.insert(place.wire);
   const NodeWires::Wire& own = wires.wire(place.wire);
   std::vector<LinkId> way;
@@ -46,11 +50,15 @@ std::vector<LinkId> around_wire(const Fabric& intact, LinkId link,
   return way;
 }
 
+/// Over the NIC of another device of the node: bytes go there first on their way out, and come from
+/// there on their way in.
 std::vector<LinkId> around_nic(const Fabric& intact, const Link& link,
                                const std::set<std::uint32_t>& failed) {
+  // A node with one NIC is cut off when that one fails.
   if (intact.cluster().network.nic.per == NicSpec::Per::node) return {};
   const auto size = static_cast<std::uint32_t>(intact.cluster().node_devices);
   const DeviceId own{link.from};
+  // Starting with the next device spreads several failures over the NICs of the node.
   const std::uint32_t first = own.value / size * size;
   for (std::uint32_t step = 1; step < size; ++step) {
     const DeviceId next{first + (own.value - first + step) % size};
@@ -86,6 +94,7 @@ std::vector<LinkId> around_global(const Fabric& intact, const Link& link,
   for (std::uint32_t over = 0; over < dragonfly.groups(); ++over) {
     if (over == link.from || over == link.to) continue;
     std::vector<LinkId> way;
+    // Routers of a dragonfly+ meet at spines, so that gateways of one group are the same place.
     const auto hop = [&](std::uint32_t a, std::uint32_t b) {
       if (a != b && !dragonfly.plus())
         way.push_back(intact.channel_link(LinkKind::local, dragonfly.local(a, b)));
@@ -93,6 +102,8 @@ std::vector<LinkId> around_global(const Fabric& intact, const Link& link,
     const auto leap = [&](std::uint32_t a, std::uint32_t b) {
       way.push_back(intact.channel_link(LinkKind::global, dragonfly.global(a, b)));
     };
+    // Gateways depend on the pair of groups: three of
+    // them are passed, each with a change of router.
     hop(dragonfly.gateway(link.from, link.to), dragonfly.gateway(link.from, over));
     leap(link.from, over);
     hop(dragonfly.gateway(over, link.from), dragonfly.gateway(over, link.to));
@@ -113,6 +124,7 @@ const std::vector<LinkId>* Fabric::detour(LinkId id) const {
 
 bool Fabric::degraded(LinkKind kind) const {
   const LinkKindInfo row = info(kind);
+  // A link across is both directions itself; others are degraded where either direction is.
   return row.direction != LinkDirection::across &&
          (degraded_[static_cast<std::size_t>(kind)] ||
           degraded_[static_cast<std::size_t>(row.reverse)]);
@@ -123,6 +135,7 @@ std::vector<LinkId> find_links(const Fabric& fabric, std::string_view name) {
   const auto add = [&](const std::string& one) {
     if (const auto found = fabric.find_link(one)) links.push_back(*found);
   };
+  // An exact name first; a name without a direction means both directions.
   const std::string text{name};
   add(text);
   if (links.empty()) {
@@ -131,6 +144,7 @@ std::vector<LinkId> find_links(const Fabric& fabric, std::string_view name) {
       add(text + end);
   } else if (const Link link = fabric.link(links.front());
              info(link.kind).direction == LinkDirection::across && !fabric.of_platform()) {
+    // A mesh link `hccs:a-b` has its other direction under `hccs:b-a`.
     const std::size_t colon = text.find(':'), dash = text.find('-');
     add(text.substr(0, colon + 1) + text.substr(dash + 1) + "-" +
         text.substr(colon + 1, dash - colon - 1));
@@ -143,6 +157,7 @@ std::string link_names(const Fabric& fabric) {
   for (std::size_t k = 0; k < link_kinds; ++k) {
     const auto kind = static_cast<LinkKind>(k);
     const Fabric::Block& block = fabric.block(kind);
+    // The downward half of a pair has the same stem and would be listed twice.
     if (block.count == 0 || info(kind).direction == LinkDirection::down) continue;
     if (fabric.of_platform())
       return fabric.link_name({0}) + " to " + fabric.link_name({block.count - 1}) +
@@ -170,6 +185,7 @@ std::vector<LinkId> detour_around(const Fabric& intact, LinkId link,
     case LinkTier::channel:
       return broken.kind == LinkKind::local ? around_local(intact, broken, failed)
                                             : around_global(intact, broken, failed);
+    // Single ports and bundled trunks have nothing beside them that could carry their bytes.
     case LinkTier::node:
     case LinkTier::super_node:
     case LinkTier::trunk:

@@ -16,6 +16,8 @@ constexpr double unlimited = std::numeric_limits<double>::infinity();
 /// Vertex numbers: devices, then the switches of each kind in turn.
 struct Vertices {
   explicit Vertices(const Fabric& of) : fabric{of} {
+    // Only what exists in the cluster gets numbers:
+    // flows take longer on a graph with idle vertices.
     const ClusterSpec& cluster = fabric.cluster();
     const bool node_nic = cluster.network.nic.per == NicSpec::Per::node;
     node_switch = count(fabric.devices());
@@ -24,17 +26,22 @@ struct Vertices {
     // A sending and a receiving side, so that no path leads through a NIC from device to device.
     leaf = nic + (node_nic ? 2 * count(fabric.nics()) : 0);
     const Dragonfly& dragonfly = fabric.dragonfly();
+    // Leaves of a fabric and routers of a dragonfly never exist together and share their numbers.
     top = leaf +
           std::max(count(fabric.leaves()), count(dragonfly.groups()) * count(dragonfly.routers()));
     pod = top + 1;
+    // Pods and the spines of a dragonfly+ group stand
+    // in the same place, between leaves and the top.
     wire_switch = pod + count(dragonfly.plus() ? dragonfly.groups() : fabric.pods());
     all = wire_switch + count(fabric.nodes()) * fabric.wires().switches();
   }
   static std::size_t count(std::int64_t n) { return static_cast<std::size_t>(n); }
 
+  /// The switch that a NIC is plugged into: its leaf, or the only one there is.
   std::size_t first_switch(std::uint32_t nic_index) const {
     return fabric.leaves() > 0 ? leaf + fabric.leaf_of_nic(nic_index) : top;
   }
+  /// The vertex that sends for a NIC: the device itself, unless the node has one NIC for all.
   std::size_t sender(std::uint32_t nic_index) const {
     return leaf > nic ? nic + nic_index : nic_index;
   }
@@ -92,14 +99,18 @@ struct Vertices {
     const Dragonfly& dragonfly = fabric.dragonfly();
     return dragonfly.plus() ? pod + group : leaf + dragonfly.gateway(group, other);
   }
+  /// What the trunk of a leaf leads to: spines of its group or pod, or the top.
   std::size_t above(std::uint32_t leaf_index) const {
     const Dragonfly& dragonfly = fabric.dragonfly();
     if (dragonfly.plus()) return pod + dragonfly.group_of(leaf_index);
     return fabric.pods() > 0 ? pod + fabric.pod_of_leaf(leaf_index) : top;
   }
+  // Wires number their switches behind the devices; here other switches stand in between.
   std::size_t wire_end(std::size_t end) const {
     return end < node_switch ? end : wire_switch + end - node_switch;
   }
+  // Numbers are asked from the first to the last, so
+  // that the order of the tests is that of Vertices.
   std::string name(std::size_t v) const {
     const auto numbered = [v](const char* what, std::size_t first) {
       return what + std::to_string(v - first);
@@ -132,13 +143,16 @@ using FlowGraph = boost::adjacency_list<
         boost::property<boost::edge_residual_capacity_t, double,
                         boost::property<boost::edge_reverse_t, Traits::edge_descriptor>>>>;
 
+/// Bandwidth [B/s] by the two ends, parallel links summed: a cut does not tell them apart.
 using Capacities = std::map<std::pair<std::size_t, std::size_t>, double>;
 
+/// From vertex 0 to vertex 1.
 double max_flow(const Capacities& capacities, std::size_t vertices) {
   FlowGraph graph(vertices);
   const auto capacity = get(boost::edge_capacity, graph);
   const auto reverse = get(boost::edge_reverse, graph);
   for (const auto& [ends, bandwidth] : capacities) {
+    // Boost wants a reverse edge for each edge; links are one way, so that it has no capacity.
     const auto there = add_edge(ends.first, ends.second, graph).first;
     const auto back = add_edge(ends.second, ends.first, graph).first;
     put(capacity, there, bandwidth);
@@ -163,12 +177,14 @@ FabricGraph fabric_graph(const Fabric& fabric) {
   FabricGraph graph(vertices.all);
   for (std::size_t v = 0; v < vertices.all; ++v) graph[v].name = vertices.name(v);
   for (std::uint32_t id = 0; id < fabric.link_count(); ++id) {
+    // A link with a detour is one that failed.
     if (fabric.detour({id}) != nullptr) continue;
     const Link l = fabric.link({id});
     if (leads_to_host(l)) continue;
     const auto [from, to] = vertices.ends(l);
     add_edge(from, to, FabricEdge{{id}, l.bandwidth.value()}, graph);
   }
+  // NICs of single devices are the devices themselves; shared ones need edges from and to devices.
   if (vertices.leaf == vertices.nic) return graph;
   for (std::uint32_t device = 0; device < fabric.devices(); ++device) {
     const std::uint32_t nic = fabric.nic_of({device});
@@ -189,6 +205,7 @@ Bisection cut_behind(const Fabric& fabric, std::int64_t first) {
   // unlimited edges anyway. So do the NICs of whole nodes.
   const auto merged = [&](std::size_t v) -> std::size_t {
     if (v < vertices.node_switch) return v < static_cast<std::size_t>(first) ? 0 : 1;
+    // NICs of nodes are numbered senders first and then receivers, each by node.
     if (v >= vertices.nic && v < vertices.leaf && nodes > 1)
       return (v - vertices.nic) % static_cast<std::size_t>(nodes) <
                      static_cast<std::size_t>(first_nodes)
@@ -203,6 +220,7 @@ Bisection cut_behind(const Fabric& fabric, std::int64_t first) {
     if (leads_to_host(link)) continue;
     const auto [from, to] = vertices.ends(link);
     const std::pair ends{merged(from), merged(to)};
+    // What a merged side keeps inside itself cannot limit the flow between the sides.
     if (ends.first != ends.second) capacities[ends] += link.bandwidth.value();
   }
   return {BytesPerSecond{max_flow(capacities, 2 + vertices.all - vertices.node_switch)}, first,
@@ -219,12 +237,14 @@ std::int64_t nodes_above_leaves(const Fabric& fabric) {
   if (fabric.pods() == 0 && fabric.dragonfly().empty()) return 0;
   if (network.nic.per == NicSpec::Per::node) return nics;
   const std::int64_t size = fabric.devices() / fabric.nodes();
+  // A cut between pods must not cut a node in two: its devices would stand on both sides.
   return nics % size == 0 ? nics / size : 0;
 }
 
 /// Devices before the half of such parts of the machine that the cluster has some of, and with one
 /// part more.
 void add_halves(const Fabric& fabric, std::int64_t part, std::set<std::int64_t>& halves) {
+  // Tiers that the cluster lacks have no half.
   if (part == 0) return;
   const std::int64_t nodes = fabric.nodes(), size = fabric.devices() / nodes;
   const auto place = [&](std::int64_t n) {
@@ -235,6 +255,7 @@ void add_halves(const Fabric& fabric, std::int64_t part, std::set<std::int64_t>&
     while (count < nodes && place(count) < end) ++count;
     return count * size;
   };
+  // Without gaps the middle is known; with gaps either side of it may be the worse cut.
   if (place(nodes - 1) == nodes - 1) {  // the first nodes of the machine
     halves.insert(before((nodes + part - 1) / part / 2 * part));
     return;
@@ -249,6 +270,7 @@ void add_halves(const Fabric& fabric, std::int64_t part, std::set<std::int64_t>&
 Bisection cut_of_routes(const Fabric& fabric) {
   const std::int64_t nodes = fabric.nodes(), all = fabric.devices();
   const std::int64_t first = nodes == 1 ? all / 2 : nodes / 2 * (all / nodes);
+  // A platform file has routes and no switches: the busiest link limits an exchange of all pairs.
   std::map<LinkId, double> ways;
   for (std::uint32_t a = 0; a < first; ++a)
     for (auto b = static_cast<std::uint32_t>(first); b < all; ++b)
@@ -270,6 +292,7 @@ Bisection bisection(const Fabric& fabric) {
   add_halves(fabric, nodes_above_leaves(fabric), halves);
   if (const auto& super = fabric.cluster().super_node) add_halves(fabric, super->nodes, halves);
   Bisection worst = cut_behind(fabric, nodes / 2 * size);
+  // Empty sides are no cuts, and the half of the nodes has been asked.
   for (const std::int64_t first : halves) {
     if (first == 0 || first == nodes / 2 * size || first >= fabric.devices()) continue;
     const Bisection cut = cut_behind(fabric, first);

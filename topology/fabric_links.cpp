@@ -36,12 +36,14 @@ std::optional<LinkId> find_channel(const Fabric& fabric, LinkKind kind, std::uin
                                    std::string_view rest) {
   const Dragonfly& dragonfly = fabric.dragonfly();
   if (fabric.block(kind).count == 0 || !rest.starts_with('-')) return std::nullopt;
+  // Text after the number, a pair with itself and ends beyond the last one name no channel.
   rest.remove_prefix(1);
   const auto to = take_number(rest);
   const bool local = kind == LinkKind::local;
   const std::uint32_t ends = dragonfly.groups() * (local ? dragonfly.routers() : 1);
   if (!to || !rest.empty() || from == *to || std::max(from, *to) >= ends) return std::nullopt;
   if (!local) return fabric.channel_link(kind, dragonfly.global(from, *to));
+  // Only routers of one group are joined.
   if (dragonfly.group_of(from) != dragonfly.group_of(*to)) return std::nullopt;
   return fabric.channel_link(kind, dragonfly.local(from, *to));
 }
@@ -51,6 +53,7 @@ std::optional<LinkId> find_channel(const Fabric& fabric, LinkKind kind, std::uin
 std::uint32_t Fabric::link_count() const { return link_count_; }
 
 LinkKind Fabric::kind_of(LinkId id) const {
+  // A handful of kinds: looking through them is cheaper than a table of all links.
   expects(id.value < link_count_, "the link exists");
   for (std::size_t kind = 0; kind < link_kinds; ++kind) {
     const Block& b = blocks_[kind];
@@ -63,6 +66,7 @@ Link Fabric::link(LinkId id) const {
   const LinkKind kind = kind_of(id);
   const Block& b = block(kind);
   const std::uint32_t index = id.value - b.first;
+  // Faults keep what is left as a factor; blocks stay nominal, since plans are made from them.
   const auto fault = faults_.bandwidth_factor.find(id.value);
   const double left = fault == faults_.bandwidth_factor.end() ? 1 : fault->second;
   Link link{.kind = kind,
@@ -70,6 +74,7 @@ Link Fabric::link(LinkId id) const {
             .to = index,
             .bandwidth = b.bandwidth * left,
             .latency = b.latency};
+  // Wires, channels and mesh links have two ends; others belong to one owner.
   if (kind == LinkKind::wire) return wire(link, index, left);
   if (info(kind).family.owner == LinkOwner::channel) {
     const Dragonfly::Ends ends =
@@ -78,6 +83,7 @@ Link Fabric::link(LinkId id) const {
     link.to = ends.to;
   }
   if (info(kind).family.owner != LinkOwner::pair) return link;
+  // The inverse of mesh_link(): a row per sender, which leaves the sender itself out.
   const auto size = static_cast<std::uint32_t>(mesh_size_);
   link.from = index / (size - 1);
   const std::uint32_t place = index % (size - 1), own = link.from % size;
@@ -86,6 +92,7 @@ Link Fabric::link(LinkId id) const {
 }
 
 std::string Fabric::link_name(LinkId id) const {
+  // Links of a platform file keep the names that the file gives them.
   if (of_platform()) return wires_->platform()->links[id.value].name;
   const Link l = link(id);
   const LinkKindInfo kind = info(l.kind);
@@ -103,6 +110,7 @@ std::string Fabric::link_name(LinkId id) const {
 }
 
 std::optional<LinkId> Fabric::find_link(std::string_view name) const {
+  // Names of a platform file are free text and follow no pattern.
   if (of_platform()) {
     const auto& links = wires_->platform()->links;
     const auto found = std::ranges::find(links, name, &PlatformTable::Link::name);
@@ -113,6 +121,7 @@ std::optional<LinkId> Fabric::find_link(std::string_view name) const {
   if (colon == std::string_view::npos) return std::nullopt;
   const std::string_view prefix = name.substr(0, colon);
   std::string_view rest = name.substr(colon + 1);
+  // Wires may end at switches, `s0`, which are numbered behind all devices.
   const bool wired = prefix == info(LinkKind::wire).family.stem;
   const auto take_end = [&]() -> std::optional<std::uint32_t> {
     const bool is_switch = wired && rest.starts_with('s');
@@ -137,6 +146,7 @@ std::optional<LinkId> Fabric::find_link(std::string_view name) const {
     if (!same_mesh({*from}, {*to})) return std::nullopt;
     return mesh_link({*from}, {*to});
   }
+  // Stems of channels and of paired links differ, so that the order of the tests does not matter.
   for (const LinkKind kind : {LinkKind::local, LinkKind::global})
     if (prefix == info(kind).family.stem) return find_channel(*this, kind, *from, rest);
   for (std::size_t k = 0; k < link_kinds; ++k) {

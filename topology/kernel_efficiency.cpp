@@ -37,6 +37,7 @@ void describe_fp8(Visitor& visitor, std::string_view key, std::string_view doc,
   bool present = spec.has_value();
   visitor.optional_section(key, doc, present, [&](Visitor& v) {
     if (!spec) spec = of;
+    // Numbers in FP8 that a file leaves out are those of the 16-bit kernel, not the defaults.
     describe(v, *spec);
   });
   if (!present) spec.reset();
@@ -136,6 +137,7 @@ void describe(Visitor& visitor, MemoryEfficiency& spec) {
 
 }  // namespace
 
+/// No kernel where the file has no numbers for that generation; fused has always some.
 const AttentionKernel* AttentionEfficiency::of(AttentionGeneration generation) const {
   const auto given = [](const std::optional<AttentionKernel>& kernel) {
     return kernel ? &*kernel : nullptr;
@@ -168,6 +170,7 @@ double MemoryEfficiency::fraction(VectorKind kind) const {
     case VectorKind::norm:
       return norm.value_or(peak);
     case VectorKind::norm_backward:
+      // docs/models/operators.md: a backward kernel reaches that part of its forward's bandwidth.
       return norm.value_or(peak) * backward;
     case VectorKind::persistent_norm:
       return persistent_norm.value_or(peak);
@@ -176,6 +179,7 @@ double MemoryEfficiency::fraction(VectorKind kind) const {
     case VectorKind::activation:
       return activation.value_or(peak);
     case VectorKind::activation_backward:
+      // A number of its own, where one was measured, wins over the product of two.
       return activation_backward.value_or(activation.value_or(peak) * backward);
     case VectorKind::gather:
       return gather.value_or(peak);

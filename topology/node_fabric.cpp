@@ -7,6 +7,7 @@
 namespace stepcast {
 namespace {
 
+// A grid whose dimensions are still to be read has no link yet.
 LinkSpec first_link(const std::vector<GridDimension>& dimensions) {
   return dimensions.empty() ? LinkSpec{} : dimensions.front().link;
 }
@@ -65,6 +66,7 @@ bool has_one_link_kind(const NodeFabric& fabric) {
       fabric);
 }
 
+/// Kinds of nodes differ in latency, of which a fabric has one value: take_fastest_links() sets it.
 void set_node_latency(NodeFabric& fabric, Seconds latency) {
   expects(has_one_link_kind(fabric), "kinds have links of one kind inside a node");
   std::visit(Overloaded{[&](MeshFabric& mesh) { mesh.link.latency = latency; },

@@ -15,10 +15,12 @@ constexpr std::uint32_t none = UINT32_MAX;
 }  // namespace
 
 NodeWires::NodeWires(const NodeFabric& fabric, std::int64_t devices) {
+  // The reader has checked this with a place in the file; others build specs by hand.
   std::string key;
   if (const auto wrong = wiring_error(fabric, devices, key))
     throw InputError("node.fabric." + key + ": " + *wrong);
   devices_ = vertices_ = narrow(devices);
+  // One of these is the fabric, and only its wires are added.
   if (const auto* platform = std::get_if<PlatformFabric>(&fabric)) add_platform(platform->table);
   const auto* torus = std::get_if<TorusFabric>(&fabric);
   rings_ = torus != nullptr;
@@ -28,6 +30,7 @@ NodeWires::NodeWires(const NodeFabric& fabric, std::int64_t devices) {
 }
 
 void NodeWires::join(std::uint32_t a, std::uint32_t b, const LinkSpec& link) {
+  // Directions are wires of their own: each has its bandwidth.
   for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
     out_[from].push_back(count());
     wires_.push_back({from, to, link.bandwidth, link.latency});
@@ -40,9 +43,12 @@ void NodeWires::add_grid(const std::vector<GridDimension>& dimensions) {
   for (const GridDimension& dimension : dimensions) sides_.push_back(narrow(dimension.size));
   for (std::uint32_t v = 0; v < vertices_; ++v) {
     std::uint32_t stride = 1;
+    // Along each side a device has wires to those of its line; `stride` devices lie between them.
     for (std::size_t k = 0; k < sides_.size(); ++k) {
       const std::uint32_t own = v / stride % sides_[k], first = v - own * stride;
       for (std::uint32_t other = own + 1; other < sides_[k]; ++other) {
+        // A ring joins neighbours and its two ends; a full
+        // mesh joins all. Each pair once, from below.
         const bool neighbour = other == own + 1 || other - own == sides_[k] - 1;
         if (!rings_ || neighbour) join(v, first + other * stride, dimensions[k].link);
       }
@@ -56,11 +62,13 @@ void NodeWires::add_graph(const GraphFabric& graph) {
   out_.resize(vertices_);
   for (const GraphLink& link : graph.links)
     join(narrow(link.between[0]), narrow(link.between[1]), link.link);
+  // Grids know their ways by arithmetic; a graph needs a table.
   find_ways();
 }
 
 /// Its wires lead from nowhere to nowhere: only its routes are known.
 void NodeWires::add_platform(std::shared_ptr<const PlatformTable> table) {
+  // Programs that never read a platform file leave the table empty.
   if (table == nullptr || table->devices() < devices_)
     throw InputError(
         "network.platform: is a file that this command does not read, allowed: "
@@ -68,6 +76,8 @@ void NodeWires::add_platform(std::shared_ptr<const PlatformTable> table) {
   platform_ = std::move(table);
   for (const PlatformTable::Link& link : platform_->links)
     wires_.push_back({none, none, link.bandwidth, link.latency});
+  // The first and the last link of a route touch a device; what no route begins or ends with is
+  // between switches and shared by many.
   between_switches_.assign(wires_.size(), true);
   out_.resize(devices_);
   for (std::uint32_t a = 0; a < devices_; ++a)
@@ -77,6 +87,8 @@ void NodeWires::add_platform(std::shared_ptr<const PlatformTable> table) {
       between_switches_[way.front()] = between_switches_[way.back()] = false;
       if (std::ranges::find(out_[a], way.front()) == out_[a].end()) out_[a].push_back(way.front());
     }
+  // A device whose routes begin with at most two links, a port and a NIC, sends one message after
+  // another (docs/models/platform.md).
   one_port_ = std::ranges::all_of(out_, [](const auto& first) { return first.size() <= 2; });
 }
 
@@ -84,6 +96,7 @@ void NodeWires::add_platform(std::shared_ptr<const PlatformTable> table) {
 /// takes one, so that a switch spreads receivers over its ways up as D-mod-k does.
 void NodeWires::find_ways() {
   next_.assign(std::size_t{vertices_} * devices_, none);
+  // From the receiver outwards: wires go both ways, so that distances to it are those from it.
   for (std::uint32_t to = 0; to < devices_; ++to) {
     std::vector<std::uint32_t> distance(vertices_, none);
     distance[to] = 0;
@@ -96,6 +109,7 @@ void NodeWires::find_ways() {
       }
     for (std::uint32_t v = 0; v < vertices_; ++v) {
       if (v == to) continue;
+      // Every wire that comes one step nearer is as good.
       std::vector<std::uint32_t> best;
       for (const std::uint32_t w : out_[v])
         if (distance[wires_[w].to] + 1 == distance[v]) best.push_back(w);
@@ -120,11 +134,13 @@ void NodeWires::route(std::uint32_t from, std::uint32_t to,
     wires.insert(wires.end(), way.begin(), way.end());
     return;
   }
+  // A graph: the table has the next wire from each vertex to each device.
   if (sides_.empty()) {
     for (std::uint32_t v = from; v != to; v = wires_[wires.back()].to)
       wires.push_back(next_[std::size_t{v} * devices_ + to]);
     return;
   }
+  // A grid: one side after another, the first one first (docs/models/wired.md).
   std::uint32_t stride = 1, at = from;
   const auto go = [&](std::uint32_t vertex) {
     wires.push_back(between(at, vertex).value());
@@ -132,10 +148,12 @@ void NodeWires::route(std::uint32_t from, std::uint32_t to,
   };
   for (const std::uint32_t side : sides_) {
     const std::uint32_t goal = to / stride % side, start = at / stride % side;
+    // The shorter way around the ring of this side.
     const std::uint32_t up = (goal + side - start) % side;
     const bool rises = 2 * up < side || (2 * up == side && start % 2 == 0);
     for (std::uint32_t own = start; own != goal;) {
       const std::uint32_t step = rises ? (own + 1) % side : (own + side - 1) % side;
+      // A full mesh goes to the goal at once.
       const std::uint32_t next = rings_ ? step : goal;
       go(at - own * stride + next * stride);
       own = next;
@@ -144,11 +162,13 @@ void NodeWires::route(std::uint32_t from, std::uint32_t to,
   }
 }
 
+// Platform files have routes and no graph in which another way could be found.
 std::vector<std::uint32_t> NodeWires::way_around(std::uint32_t from, std::uint32_t to,
                                                  const std::set<std::uint32_t>& failed) const {
   if (platform_) return {};
   std::vector<std::uint32_t> came(vertices_, none);
   std::deque<std::uint32_t> queue{from};
+  // Breadth first, so that the way around has the fewest wires there are.
   for (; !queue.empty() && came[to] == none; queue.pop_front())
     for (const std::uint32_t w : out_[queue.front()]) {
       const std::uint32_t v = wires_[w].to;
@@ -157,6 +177,7 @@ std::vector<std::uint32_t> NodeWires::way_around(std::uint32_t from, std::uint32
       queue.push_back(v);
     }
   std::vector<std::uint32_t> way;
+  // Back from the receiver over the wires that reached each vertex; none where nothing reached it.
   for (std::uint32_t v = to; v != from && came[to] != none; v = wires_[came[v]].from)
     way.push_back(came[v]);
   std::ranges::reverse(way);

@@ -7,6 +7,7 @@
 namespace stepcast {
 
 double ParallelPlan::slice_length(std::int64_t sequence, std::int64_t slice) const {
+  // Without a table all slices are equal, and may be fractions of a token.
   if (slice_tokens.empty()) return static_cast<double>(sequence) / static_cast<double>(slices);
   return static_cast<double>(slice_tokens[static_cast<std::size_t>(slice)]);
 }
@@ -18,6 +19,7 @@ double ParallelPlan::slice_start(std::int64_t sequence, std::int64_t slice) cons
 }
 
 double ParallelPlan::slice_weight(std::int64_t sequence, std::int64_t slice) const {
+  // The mean slice weighs one: products with the weights add up to the whole sequence.
   if (slice_tokens.empty()) return 1;
   return slice_length(sequence, slice) * static_cast<double>(slices) /
          static_cast<double>(sequence);

@@ -9,6 +9,7 @@
 namespace stepcast {
 namespace {
 
+/// Where a dimension stands in the rank order, fastest first.
 std::size_t position(const ParallelPlan& plan, std::string_view key) {
   const auto found = std::ranges::find(plan.order, key);
   expects(found != plan.order.end(), "the rank order names every dimension");
@@ -21,6 +22,7 @@ std::int64_t expert_size(const ParallelPlan& plan, ExpertDigit digit) {
       return 1;
     case ExpertDigit::etp:
       return plan.etp;
+    // Replicas of a sharded optimizer cut the data dimension in two: inner shard, outer replica.
     case ExpertDigit::ep:
       return plan.ep;
     case ExpertDigit::edp_shard:
@@ -33,6 +35,7 @@ std::int64_t expert_size(const ParallelPlan& plan, ExpertDigit digit) {
   return plan.edp();
 }
 
+/// The factors of what the group spans; a group never spans dp and its two parts at once.
 std::int64_t span_size(const ParallelPlan& plan, GridSpan over) {
   return (over.tp ? plan.tp : 1) * (over.cp ? plan.cp : 1) * (over.dp ? plan.dp : 1) *
          (over.pp ? plan.pp : 1) * (over.dp_shard ? plan.dp / plan.shard_groups() : 1) *
@@ -47,6 +50,7 @@ Placement::Placement(const ParallelPlan& plan) : plan_{plan}, world_{narrow(plan
   size_ = {narrow(plan.tp), narrow(plan.cp), narrow(plan.dp), narrow(plan.pp)};
   size_[data_replica] = narrow(plan.shard_groups());
   size_[data_shard] = size_[data] / size_[data_replica];
+  // Mixed-radix number: the stride of a dimension is the product of all that run faster.
   constexpr std::array<std::string_view, 4> keys{"tp", "cp", "dp", "pp"};
   std::array<std::size_t, 4> places{};
   for (std::size_t i = 0; i < keys.size(); ++i) places[i] = position(plan, keys[i]);
@@ -55,8 +59,10 @@ Placement::Placement(const ParallelPlan& plan) : plan_{plan}, world_{narrow(plan
     for (std::size_t j = 0; j < keys.size(); ++j)
       if (places[j] < places[i]) stride_[i] *= size_[j];
   }
+  // Successive data ranks share out a shard; replicas of it are that many further.
   stride_[data_shard] = stride_[data];
   stride_[data_replica] = stride_[data] * size_[data_shard];
+  // `order` says which expert digit runs faster: ep or edp, as ep stands to dp.
   const bool edp_first = places[data] < position(plan, "ep");
   const std::uint32_t etp = narrow(plan.etp);
   ep_stride_ = edp_first ? etp * narrow(plan.edp()) : etp;
@@ -74,6 +80,7 @@ std::uint32_t Placement::in_stage(Rank rank) const {
 }
 
 Rank Placement::from_stage(std::uint32_t index, std::uint32_t stage) const {
+  // The inverse of in_stage(): the pipeline digit goes back to its place.
   const std::uint32_t stride = stride_[pipeline];
   return {index / stride * stride * size_[pipeline] + stage * stride + index % stride};
 }
@@ -82,6 +89,7 @@ Stage Placement::stage_of(Rank rank) const { return {digit(rank, pipeline)}; }
 
 Coordinates Placement::coordinates(Rank rank) const {
   expects(rank.value < world_, "the rank exists");
+  // The second factorisation counts ranks of one stage alone.
   const std::uint32_t index = in_stage(rank);
   return {.tp = digit(rank, tensor),
           .cp = digit(rank, context),
@@ -108,15 +116,18 @@ bool Placement::spans(GridSpan over, Dimension d) {
 }
 
 std::vector<Rank> Placement::along(Rank rank, GridSpan over) const {
+  // One dimension after another multiplies the ranks found so far.
   std::vector<Rank> ranks{rank};
   for (const Dimension d : dimensions) {
     if (!spans(over, d)) continue;
     std::vector<Rank> wider;
+    // Unsigned arithmetic wraps around: a smaller digit goes down by strides.
     for (const Rank r : ranks)
       for (std::uint32_t i = 0; i < size_[d]; ++i)
         wider.push_back({r.value + (i - digit(r, d)) * stride_[d]});
     ranks = std::move(wider);
   }
+  // Dimensions out of order of their strides come out unsorted; groups are ascending by contract.
   if (!std::ranges::is_sorted(ranks)) std::ranges::sort(ranks);
   return ranks;
 }
@@ -124,6 +135,7 @@ std::vector<Rank> Placement::along(Rank rank, GridSpan over) const {
 std::vector<Rank> Placement::along_experts(Rank rank, std::uint32_t size,
                                            std::uint32_t stride) const {
   const std::uint32_t index = in_stage(rank);
+  // Taking the own digit away leaves the first member of the group.
   const std::uint32_t first = index - index / stride % size * stride;
   std::vector<Rank> ranks;
   for (std::uint32_t i = 0; i < size; ++i)
@@ -135,6 +147,7 @@ std::vector<std::vector<Rank>> Placement::expert_parts(Rank rank) const {
   std::vector<std::vector<Rank>> parts;
   std::uint32_t last = 0;
   for (const Rank member : along_experts(rank, narrow(plan_.ep), ep_stride_)) {
+    // A part is a node or super-node of so many devices; without a cut all is one part.
     const std::uint32_t part =
         plan_.expert_part > 0 ? device_of(member).value / narrow(plan_.expert_part) : 0;
     if (parts.empty() || part != last) parts.emplace_back();
@@ -146,6 +159,7 @@ std::vector<std::vector<Rank>> Placement::expert_parts(Rank rank) const {
 
 bool Placement::cuts_experts_evenly() const {
   for (std::uint32_t r = 0; r < world_; ++r) {
+    // Each group once, by its smallest rank.
     if (group_key(GroupKind::expert, Rank{r}) != r) continue;
     const auto parts = expert_parts(Rank{r});
     if (parts.size() != narrow(plan_.ep) / parts.front().size() ||
@@ -161,6 +175,7 @@ std::vector<Rank> Placement::part_of_experts(GroupKind kind, Rank rank) const {
     const auto found = std::ranges::find(part, rank);
     if (found == part.end()) continue;
     if (kind == GroupKind::expert_inner) return part;
+    // Across parts go the ranks of equal place in each: one of every part.
     const auto index = static_cast<std::size_t>(found - part.begin());
     std::vector<Rank> across;
     for (const auto& other : parts) {
@@ -234,6 +249,7 @@ std::uint64_t Placement::group_key(GroupKind kind, Rank rank) const {
   switch (row.form) {
     case GroupForm::grid: {
       std::uint32_t value = rank.value;
+      // Zeroing the digits that the group spans gives its smallest rank.
       for (const Dimension d : dimensions)
         if (spans(row.over, d)) value -= digit(rank, d) * stride_[d];
       return value;
@@ -261,11 +277,13 @@ std::int64_t group_size(const ParallelPlan& plan, GroupKind kind) {
     case GroupForm::experts:
       return expert_size(plan, row.digit);
     case GroupForm::expert_part:
+      // How many ranks a part has depends on where nodes end, not on sizes alone.
       return Placement(plan).group_size(kind);
     case GroupForm::ends:
     case GroupForm::mirror:
       break;
   }
+  // Both kinds join two stages, which are one where there is no pipeline.
   return std::min<std::int64_t>(2, plan.pp);
 }
 

@@ -3,6 +3,7 @@
 namespace stepcast {
 
 Platform platform_of(const Fabric& fabric) {
+  // Routes are asked for, not listed: there are as many as pairs of devices.
   Platform platform;
   platform.name = fabric.cluster().name;
   for (std::uint32_t d = 0; d < fabric.devices(); ++d)

@@ -13,6 +13,7 @@ namespace {
 /// without links.
 constexpr std::string_view joint = "joint";
 
+/// For attributes, which stand in double quotes.
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -40,6 +41,8 @@ class XmlWriter {
       : fabric_{fabric}, size_{static_cast<std::uint32_t>(fabric.devices() / fabric.nodes())} {}
 
   std::string write() {
+    // Zones keep the file small: routes inside each
+    // node and between nodes, not between all devices.
     const bool zones = fabric_.nodes() > 1 && nodes_are_zones();
     check_size(zones);
     text_ =
@@ -82,8 +85,10 @@ class XmlWriter {
 /// All NICs of a node hang on one leaf, and nothing has failed.
 bool XmlWriter::nodes_are_zones() const {
   if (fabric_.of_platform()) return false;
+  // A detour depends on the pair of devices, and routes of zones do not know the devices.
   for (std::uint32_t l = 0; l < fabric_.link_count(); ++l)
     if (fabric_.detour({l}) != nullptr) return false;
+  // All devices of a node leave it by one leaf, so that what lies between gateways is the same.
   for (std::uint32_t d = 0; d < fabric_.devices(); ++d)
     if (fabric_.leaf_of({d}) != fabric_.leaf_of({d / size_ * size_})) return false;
   return true;
@@ -92,6 +97,7 @@ bool XmlWriter::nodes_are_zones() const {
 void XmlWriter::check_size(bool zones) const {
   const auto nodes = static_cast<double>(fabric_.nodes()), size = static_cast<double>(size_);
   const auto all = static_cast<double>(fabric_.devices());
+  // With zones: pairs of nodes, and in each node pairs of devices and ways to up to two gateways.
   const double routes = zones ? nodes * (nodes - 1) + nodes * size * (size + 3) : all * (all - 1);
   if (routes > most_xml_routes)
     throw InputError("--platform: the file of " + std::to_string(fabric_.devices()) +
@@ -109,12 +115,14 @@ void XmlWriter::host(std::uint32_t d) {
 
 void XmlWriter::link(LinkId id) {
   const Link l = fabric_.link(id);
+  // Shortest text that reads back as the same double: SimGrid must see our numbers.
   text_ += "<link id=\"" + escaped(fabric_.link_name(id)) + "\" bandwidth=\"" +
            shortest(l.bandwidth.value()) + "Bps\" latency=\"" + shortest(l.latency.value()) +
            R"(s"><prop id="kind" value=")" + name(l.kind) + "\"/></link>\n";
 }
 
 void XmlWriter::route(const std::string& head, std::span<const LinkId> links, const char* tag) {
+  // Routes differ by direction, since links are one way.
   text_ += std::string("<") + tag + " " + head + " symmetrical=\"NO\">";
   for (const LinkId id : links)
     text_ += "<link_ctn id=\"" + escaped(fabric_.link_name(id)) + "\"/>";
@@ -135,8 +143,10 @@ void XmlWriter::write_flat() {
 
 NodeRoute XmlWriter::between(std::uint32_t a, std::uint32_t b) const {
   const DeviceId from{a * size_}, to{b * size_};
+  // A super-node's switch stands between its nodes: nothing but the two ends is on the way.
   if (fabric_.super_node_of(from) == fabric_.super_node_of(to)) return {true, {}};
   const std::vector<LinkId> links = fabric_.route(from, to);
+  // NIC up and NIC down belong to the ends; what is left is shared by the devices of the nodes.
   return {false, {links.begin() + 1, links.end() - 1}};
 }
 
@@ -148,6 +158,7 @@ XmlWriter::Ends XmlWriter::ends_of(std::uint32_t d, bool super) const {
   Ends ends{{fabric_.device_link(LinkKind::super_up, own)},
             {fabric_.device_link(LinkKind::super_down, own)}};
   if (fabric_.super_behind_ports()) {
+    // Ports come first on the way out and last on the way in.
     ends.first.insert(ends.first.begin(), fabric_.device_link(LinkKind::port_up, own));
     ends.second.push_back(fabric_.device_link(LinkKind::port_down, own));
   }
@@ -160,6 +171,7 @@ void XmlWriter::sort_links() {
   const HostSpec& host = fabric_.cluster().host;
   for (std::uint32_t l = 0; l < fabric_.link_count(); ++l) {
     const Link link = fabric_.link({l});
+    // SimGrid wants links in the zone whose routes use them; trunks belong to the whole.
     switch (info(link.kind).family.owner) {
       case LinkOwner::wire:
         links_of_[fabric_.wire_place({l}).node.value].push_back({l});
@@ -211,6 +223,7 @@ void XmlWriter::write_zones() {
   const auto nodes = static_cast<std::uint32_t>(fabric_.nodes());
   sort_links();
   for (std::uint32_t n = 0; n < nodes; ++n) write_node(n);
+  // FATPIPE shares nothing: every transfer gets all of a bandwidth that no link reaches.
   text_ += "<link id=\"" + std::string(joint) +
            "\" bandwidth=\"1e18Bps\" latency=\"0s\" sharing_policy=\"FATPIPE\"/>\n";
   for (const LinkId l : trunks_) link(l);

@@ -13,10 +13,12 @@ using Wrong = std::optional<std::string>;
 Wrong grid_error(const std::vector<GridDimension>& dimensions, std::int64_t devices, bool rings,
                  std::string& key) {
   key = "dimensions";
+  // Doubles, so that sides of any size cannot overflow before the check.
   double product = 1, wires = 0;
   std::string sides;
   for (const GridDimension& dimension : dimensions) {
     product *= static_cast<double>(dimension.size);
+    // A device of a ring has two neighbours on a side, one of a full mesh all others of the side.
     wires += rings ? 2 : static_cast<double>(dimension.size - 1);
     sides += (sides.empty() ? "" : " x ") + std::to_string(dimension.size);
   }
@@ -32,6 +34,7 @@ Wrong grid_error(const std::vector<GridDimension>& dimensions, std::int64_t devi
 
 /// Every device reaches every other one.
 bool joined(const GraphFabric& graph, std::int64_t vertices, std::int64_t devices) {
+  // Union-find: links merge the parts that they join; one part must hold all devices.
   std::vector<std::int64_t> part(static_cast<std::size_t>(vertices));
   for (std::size_t v = 0; v < part.size(); ++v) part[v] = static_cast<std::int64_t>(v);
   const auto root = [&](std::int64_t v) {
@@ -48,6 +51,7 @@ bool joined(const GraphFabric& graph, std::int64_t vertices, std::int64_t device
 Wrong graph_error(const GraphFabric& graph, std::int64_t devices, std::string& key) {
   const std::int64_t vertices = devices + graph.switches;
   key = "switches";
+  // Ways are a table of vertices times devices, four bytes each.
   if (vertices > most_graph_vertices)
     return "make " + std::to_string(vertices) + " devices and switches, whose ways would take " +
            shortest(static_cast<double>(vertices) * static_cast<double>(devices) * 4e-6) +
@@ -55,6 +59,7 @@ Wrong graph_error(const GraphFabric& graph, std::int64_t devices, std::string& k
   std::set<std::pair<std::int64_t, std::int64_t>> seen;
   for (std::size_t l = 0; l < graph.links.size(); ++l) {
     const std::vector<std::int64_t>& ends = graph.links[l].between;
+    // The key is set ahead of each check, so that an error names the place it was found at.
     key = "links." + std::to_string(l) + ".between";
     if (ends.size() != 2)
       return "has " + std::to_string(ends.size()) + " ends, allowed: 2, such as [0, 1]";
@@ -62,6 +67,7 @@ Wrong graph_error(const GraphFabric& graph, std::int64_t devices, std::string& k
       return "is [" + std::to_string(ends[0]) + ", " + std::to_string(ends[1]) +
              "], allowed: two of 0 to " + std::to_string(vertices - 1) + " (the " +
              std::to_string(devices) + " devices of a node, then its switches)";
+    // A second link between the same two could not be told apart by its name.
     if (!seen.insert(std::minmax(ends[0], ends[1])).second)
       return "is joined by a link before, allowed: one link for each pair";
   }

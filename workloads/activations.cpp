@@ -21,12 +21,14 @@ struct PerToken {
   double every = 0;  ///< what each of them holds
 };
 
+/// Of one micro-batch on a rank: context ranks share the sequence out.
 double tokens(const WorkloadSpec& spec) {
   return static_cast<double>(spec.training.micro_batch * spec.training.sequence) /
          static_cast<double>(spec.plan.cp);
 }
 
 double tensor(const WorkloadSpec& spec) { return static_cast<double>(spec.plan.tp); }
+/// By what tensors outside the products are divided: sequence parallelism alone shares them out.
 double sequence_split(const WorkloadSpec& spec) {
   return spec.plan.sequence_parallel ? tensor(spec) : 1;
 }
@@ -36,6 +38,7 @@ double input_bytes(const WorkloadSpec& spec) {
   return spec.training.precision == TrainingSpec::Precision::fp8_mixed ? 1 : half_bytes;
 }
 
+/// Ascend's FlashAttentionScore keeps maximum and sum as FP32 [.., 8], GPUs one number per row.
 double softmax_bytes(SoftmaxState state) {
   return state == SoftmaxState::wide ? 2 * 8 * single_bytes : single_bytes;
 }
@@ -44,6 +47,7 @@ double softmax_bytes(SoftmaxState state) {
 /// row of softmax, dropout mask and dropout output (5 a s^2 b of Korthikanti et al. 2022).
 double core_state_bytes(const WorkloadSpec& spec, SoftmaxState state) {
   if (spec.training.attention != TrainingSpec::Attention::unfused) return softmax_bytes(state);
+  // per key: probabilities and dropout output in half precision, one byte of mask
   return (2 * half_bytes + 1) * static_cast<double>(spec.training.sequence);
 }
 
@@ -69,9 +73,11 @@ PerToken sparse_core(const LatentAttention& a, const WorkloadSpec& spec, double 
   const auto heads = static_cast<double>(a.heads);
   const auto latent = static_cast<double>(a.kv_lora_rank), rope = static_cast<double>(a.rope_dim);
   const auto ranks = static_cast<double>(a.q_lora_rank) + latent;
+  // a short sequence has fewer keys than the indexer may choose
   const auto chosen = static_cast<double>(std::min(a.index_top_k, spec.training.sequence));
   const auto index_heads = static_cast<double>(a.index_heads);
   const auto width = static_cast<double>(a.index_dim);
+  // every tensor rank runs the indexer whole
   return {
       .whole = (half_bytes + input_bytes(spec)) * ranks + half_bytes * rope,
       .split = heads * (half_bytes * (static_cast<double>(a.nope_dim) + 2 * latent + rope) +
@@ -87,6 +93,7 @@ PerToken linear_core(const LinearAttention& a, const WorkloadSpec& spec) {
   if (a.kind == LinearAttention::Kind::lightning)
     return {.split = 2 * half_bytes * (2 * sizes.keys + sizes.values) + output};
   const double read = heads * 2 * static_cast<double>(a.key_dim) + sizes.values;
+  // a matrix of chunk x chunk for each head: per token one row of it
   const double inverse = heads * static_cast<double>(a.chunk);
   return {.split = half_bytes * (sizes.convolved + 2 * sizes.keys + read + inverse) +
                    single_bytes * sizes.gates + output};
@@ -146,6 +153,7 @@ double moe_bytes(const WorkloadSpec& spec, double load, const Again& again) {
   return router + dispatched + inside + combined + shared;
 }
 
+/// Bytes of one micro-batch, each item divided by the ranks that share it out.
 double on_rank(const WorkloadSpec& spec, PerToken bytes) {
   const double divided = bytes.whole / sequence_split(spec) + bytes.split / tensor(spec);
   return tokens(spec) * (bytes.every > 0 ? divided + bytes.every : divided);
@@ -168,6 +176,7 @@ double cache_bytes(const WorkloadSpec& spec) {
 
 Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::Recompute mode,
                         SoftmaxState state, bool linear) {
+  // With full recomputation nothing of the experts stays, so that their loads need not be drawn.
   const bool loaded = moe_layer && mode != TrainingSpec::Recompute::full;
   const double fullest = loaded ? layer_loads(spec).fullest() : 1;
   return layer_activations(spec, fullest, moe_layer, mode, state, linear);
@@ -176,10 +185,12 @@ Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::
 Bytes layer_activations(const WorkloadSpec& spec, double fullest, bool moe_layer,
                         TrainingSpec::Recompute mode, SoftmaxState state, bool linear) {
   const auto hidden = static_cast<double>(spec.model.hidden);
+  // the input of the layer alone, and what later slices of the sequence read
   if (mode == TrainingSpec::Recompute::full)
     return Bytes{on_rank(spec, {.whole = half_bytes * hidden, .split = cache_bytes(spec)})};
 
   using Module = TrainingSpec::Module;
+  // `mode` may differ from the workload's own: a table recomputes some layers of a chunk only
   TrainingSpec training = spec.training;
   training.recompute = mode;
   const Again again = [&](Module module) { return training.recomputes(module); };
@@ -191,6 +202,7 @@ Bytes layer_activations(const WorkloadSpec& spec, double fullest, bool moe_layer
                                      spec.model.attention);
   const bool serial = spec.model.block == ModelSpec::Block::serial;
   const int sums = serial ? 2 : 1;  // to the residual stream, and before each what norms read
+  // sandwich norms stand before and behind both blocks
   const int inputs = spec.model.norm == ModelSpec::Norm::sandwich ? 4 : sums;
   sum.whole += inputs * half_bytes * hidden;
   if (!again(Module::layernorm))  // the outputs that projections read
@@ -221,6 +233,7 @@ Bytes mtp_activations(const WorkloadSpec& spec) {
 }
 
 Bytes input_activations(const WorkloadSpec& spec) {
+  // of four bytes each
   const Bytes numbers{2 * single_bytes * tokens(spec)};
   if (!spec.training.dropout) return numbers;
   return numbers + Bytes{on_rank(spec, {.whole = mask * static_cast<double>(spec.model.hidden)})};

@@ -22,6 +22,7 @@ struct InFlight {
   std::vector<Handle> outputs;   ///< the part that the rank sends, or what the head keeps
 };
 
+/// Makes and frees the tensors of a stage in the order in which Megatron-LM does.
 class Replay {
  public:
   Replay(const WorkloadSpec& spec, const LayerTable::Slice& slice)
@@ -37,6 +38,7 @@ class Replay {
     // with more micro-batches nothing new is asked for
     const std::int64_t count = std::min(micro_batches(), 2 * in_flight + 4);
     std::deque<InFlight> waiting;
+    // 1F1B: forwards run ahead of their backward by as many micro-batches as are in flight.
     for (std::int64_t done = 0, begun = 0; done < count; ++done) {
       while (begun < std::min(count, done + in_flight)) {
         waiting.push_back(forward());
@@ -49,6 +51,7 @@ class Replay {
   }
 
   KeptByAllocator kept() const {
+    // What comes and goes lies in the segments, and must not be counted with the states again.
     const bool come_and_go = update_.joins() || both();
     return {.reserved = Bytes{static_cast<double>(memory_.reserved())},
             .gradients = Bytes{come_and_go ? static_cast<double>(weights_.all) : 0},
@@ -56,7 +59,9 @@ class Replay {
   }
 
  private:
+  /// DeepSpeed's BF16 optimizer: gradients of a micro-batch beside the FP32 sums.
   bool both() const { return spec_.communication.gradients_kept == CommunicationSpec::Kept::both; }
+  /// Stages hand each other a part per tensor rank, which the receivers gather.
   bool in_parts() const { return spec_.communication.scatter_gather && spec_.plan.tp > 1; }
   std::int64_t micro_batches() const {
     return spec_.training.global_batch / (spec_.training.micro_batch * spec_.plan.dp);
@@ -109,6 +114,7 @@ class Replay {
     return pass;
   }
 
+  /// Of the rank's part of the vocabulary; a residual tensor has `hidden` elements per token.
   std::int64_t logits(double bytes) const {
     return std::llround(bytes * static_cast<double>(bytes_.residual) / half_bytes *
                         static_cast<double>(spec_.model.vocabulary) /
@@ -118,6 +124,7 @@ class Replay {
   /// The gradient of what the last layer puts out.
   Handle head_backward(InFlight& pass) {
     const Handle logit_gradient = take(logits(half_bytes));
+    // The logits in FP32, then those in half precision: they were made last.
     for (int tensor = 0; tensor < 2; ++tensor) {
       memory_.release(pass.outputs.back());
       pass.outputs.pop_back();
@@ -140,12 +147,14 @@ class Replay {
       const Handle before = layer_backward(memory_, bytes_, kept,
                                            [&](std::int64_t weight) { weight_gradient(weight); });
       drop({again, pass.inputs.back()});
+      // What the caller gave lives until the function that calls it returns.
       if (gradient != caller) drop({gradient});
       gradient = before;
     }
     return gradient;
   }
 
+  /// The steps of embedded() in reverse.
   void embedding_backward(InFlight& pass, Handle gradient) {
     const Handle batches_first = take(bytes_.residual);
     drop({gradient});
@@ -201,6 +210,7 @@ class Replay {
 bool replays_allocator(const WorkloadSpec& spec) {
   const TrainingSpec& training = spec.training;
   const ParallelPlan& plan = spec.plan;
+  // Other layers make other tensors, in an order that was not looked up.
   const auto* attention = std::get_if<GroupedQueryAttention>(&spec.model.attention);
   const bool plain = attention != nullptr && !attention->output_gate && !spec.model.moe &&
                      !spec.model.linear && spec.model.mtp_layers == 0 &&
@@ -219,6 +229,7 @@ KeptByAllocator replay_allocator(const WorkloadSpec& spec, const LayerTable::Sli
   expects(replays_allocator(spec) && in_flight > 0, "the order of tensors is known");
   Replay replay(spec, slice);
   replay.step(in_flight);
+  // Later steps find what the first one leaves free.
   replay.step(in_flight);
   return replay.kept();
 }

@@ -11,6 +11,7 @@ namespace {
 std::vector<std::size_t> given_ends(const WorkloadSpec& spec) {
   const ChunkMap map = spec.plan.chunk_map();
   std::vector<std::size_t> ends;
+  // A second direction of the pipeline, where there is one, holds the same layers.
   std::size_t end = 0;
   for (std::optional<Seat> seat = Seat{}; seat; seat = map.after(*seat)) {
     const auto& row = spec.plan.layers_per_chunk[seat->chunk.value];
@@ -29,6 +30,7 @@ std::vector<std::size_t> chunk_ends(const WorkloadSpec& spec, const ClusterSpec&
     case ParallelPlan::Layers::automatic:
       break;
   }
+  // By the times that layers are forecast to take.
   return balanced_ends(layer_times(spec, cluster), spec.plan.chunk_map());
 }
 
@@ -51,6 +53,7 @@ Seconds expert_matmul_time(const WorkloadSpec& spec, const DeviceSpec& alone, do
   };
   add(passes.forward);
   add(passes.backward);
+  // a layer that is computed again runs its forward products twice
   if (spec.training.recompute == TrainingSpec::Recompute::full) add(passes.recomputed);
   return sum;
 }
@@ -65,9 +68,11 @@ LayerTable layer_table(const WorkloadSpec& spec, const std::vector<std::size_t>&
   for (std::uint32_t chunk = 0; chunk < spec.plan.vpp; ++chunk) {
     auto& row = table.slices.emplace_back();
     for (std::uint32_t stage = 0; stage < spec.plan.pp; ++stage) {
+      // virtual stages are counted along the model
       const auto part = static_cast<std::size_t>(map.virtual_stage({{chunk}, {stage}}));
       const std::size_t first = part == 0 ? 0 : ends[part - 1];
       const bool last = part + 1 == ends.size();
+      // MTP modules stand behind the last layer, with the head
       row.push_back({static_cast<std::int64_t>(first),
                      static_cast<std::int64_t>(ends[part] - first), part == 0, last,
                      last ? spec.model.mtp_layers : 0});

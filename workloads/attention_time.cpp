@@ -18,6 +18,7 @@ double element_flops(const AttentionWork& w) {
 
 /// Keys that a query sees, averaged over the queries.
 double mean_keys(const Operator& op, const AttentionWork& w) {
+  // A mask or a window has lowered the FLOPs already.
   return op.flops.value() / element_flops(w) / (w.sequences * w.heads * w.query_length);
 }
 
@@ -34,7 +35,9 @@ double imbalance(const Operator& op, const AttentionWork& w, const AttentionPass
   const auto block = static_cast<double>(pass.block);
   const auto cores = static_cast<double>(device.cube_cores);
   const double matrices = w.sequences * w.heads;
+  // Waves of blocks, were all of them as long as the mean.
   const double each = matrices * std::ceil(w.query_length / block) / cores;
+  // Without a mask blocks are alike, and the last wave is as long for one block as for all cores.
   const double waves = w.causal ? std::max(each, longest_tile(op, w)) : std::ceil(each);
   return std::max(1.0, waves * cores * block / (matrices * w.query_length));
 }
@@ -46,6 +49,7 @@ Seconds even_time(const Operator& op, const AttentionWork& work, const DeviceSpe
   const double fraction =
       std::min(1.0, pass.cube * std::pow(reference_head / d, pass.head_exponent));
   const double cube = element_flops(work) / (fraction * device.matmul_peak.value());
+  // Formula (2) of docs/models/kernels.md: scores pass cube and vector cores at the same time.
   const double element = std::max(cube, pass.vector / device.vector_peak.value());
   const double elements = op.flops.value() / element_flops(work);
   return Seconds{elements * element * (1 + attention_loss(op, work, device))};
@@ -80,6 +84,7 @@ Seconds shortest_attention(const Operator& op, const AttentionWork& work,
   if (op.flops.value() == 0 || tile == 0) return Seconds{0};
   const auto rows_at_once = static_cast<double>(tile * device.cube_cores);
   const double rows = work.sequences * work.heads * work.query_length;
+  // The part of the work that all cores hold at once, as long as its longest tile.
   const Seconds one = even_time(op, work, device) * (rows_at_once / rows * longest_tile(op, work));
   return device.efficiency.memory.ramp + one;
 }

@@ -20,11 +20,13 @@ std::int64_t rounded(std::int64_t bytes, std::int64_t step) {
   return (bytes + step - 1) / step * step;
 }
 
+/// What the device is asked for where no free block has the room.
 std::int64_t segment_bytes(std::int64_t bytes) {
   if (bytes <= small_block) return small_segment;
   return bytes < own_segment ? large_segment : rounded(bytes, segment_step);
 }
 
+/// A rest of at most 1 MiB would never serve a request of the large pool.
 bool worth_splitting(std::int64_t left, bool small) {
   return small ? left >= least_block : left > small_block;
 }
@@ -35,6 +37,7 @@ CachingAllocator::Handle CachingAllocator::allocate(std::int64_t bytes) {
   const std::int64_t size = std::max(least_block, rounded(bytes, least_block));
   const bool small = size <= small_block;
   std::set<Key>& free = pool(small);
+  // Keys are ordered by size, then by address: the first that is large enough is the best fit.
   const auto fitting = free.lower_bound({{size, 0}, 0});
   Handle handle = none;
   if (fitting == free.end()) {
@@ -55,8 +58,10 @@ void CachingAllocator::release(Handle handle) {
   blocks_[handle].used = false;
   allocated_ -= blocks_[handle].bytes;
   const Handle before = blocks_[handle].before, behind = blocks_[handle].behind;
+  // Blocks know their neighbours of the same segment only; segments are never joined.
   if (behind != none && !blocks_[behind].used) swallow(handle);
   if (before != none && !blocks_[before].used) {
+    // Its size, and with it its key, is about to change.
     pool(blocks_[before].small).erase(key(before));
     swallow(before);
     handle = before;
@@ -76,6 +81,7 @@ CachingAllocator::Handle CachingAllocator::new_segment(std::int64_t bytes, bool 
   return handle;
 }
 
+/// Uses handles of swallowed blocks again, so that the list does not grow with the steps.
 CachingAllocator::Handle CachingAllocator::new_block(const Block& block) {
   if (spare_.empty()) {
     blocks_.push_back(block);

@@ -59,6 +59,7 @@ double DataParallel::sharing(Part part) const {
   return static_cast<double>(part == Part::expert ? plan.expert_shards() : plan.dense_shards());
 }
 
+/// What the rank updates of it.
 Share DataParallel::owned(const Share& share) const {
   if (spec_.plan.zero == 0) return share;
   return {share.dense / sharing(Part::dense), share.expert / sharing(Part::expert)};
@@ -69,6 +70,7 @@ Share DataParallel::resident(const Share& share) const {
 }
 
 Share DataParallel::weights(const PlacedPiece& placed) const {
+  // Weights of products may travel in FP8, one byte instead of two.
   constexpr double saved = weight_bytes - fp8_weight_bytes;
   const double each = gathered_weight_bytes(spec_.training);
   return {each * placed.parameters.dense - saved * placed.one_byte.dense,
@@ -82,6 +84,7 @@ Share DataParallel::resident_weights(const Pieces& pieces) const {
 }
 
 GroupKind DataParallel::gathered_over(Part part, Source source) const {
+  // Without hybrid sharding all replicas have a shard, and so a part of every gather.
   if (!hybrid() && source == Source::shards) return group_of(part == Part::expert);
   return part == Part::expert ? GroupKind::expert_shard : GroupKind::dense_shard;
 }
@@ -104,6 +107,7 @@ void DataParallel::gather(const Share& bytes, bool after_compute, Slots& slots, 
 
 void DataParallel::reduce(Part part, double parameters, Slots& slots, Instructions& out) {
   if (replicas(part) <= 1 || parameters <= 0) return;
+  // Owners of whole tensors need whole gradients, as replicas do without sharding.
   const bool whole = spec_.plan.zero == 0 || by_owners();
   if (hybrid() && !whole) return reduce_hybrid(part, parameters, slots, out);
   if (in_half()) return send_in_half(part, parameters, slots, out);
@@ -133,6 +137,7 @@ Instructions DataParallel::gathered_forward(const Pieces& pieces) {
   for (std::size_t first = 0; first < pieces.size();) {
     Share share, bytes;
     std::size_t end = first;
+    // Without buckets the whole chunk is gathered at once.
     const auto open = [&] {
       return !in_buckets() || share.dense / dense + share.expert / expert < 1;
     };
@@ -141,6 +146,7 @@ Instructions DataParallel::gathered_forward(const Pieces& pieces) {
       bytes += resident(weights(pieces[end]));
     }
     Slots slots;
+    // Waits for no computation: these weights are those that the last step updated.
     gather(bytes, false, slots, builder_.program().prologue);
     wait(out, slots);
     for (; first < end; ++first) {
@@ -172,9 +178,11 @@ Instructions DataParallel::plain_backward(const Pieces& pieces, Pass pass) {
 Instructions DataParallel::reducing_backward(const Pieces& pieces, Pass pass) {
   Instructions out;
   Share filled;
+  // Passes of a chunk share their slots, as one of them is the last.
   next_ = 0;
   for (std::size_t i = pieces.size(); i-- > 0;) {
     run_backward(pieces, i, pass, out);
+    // Buckets fill in the order in which gradients are made.
     filled += pieces[i].parameters;
     if (!in_buckets()) continue;
     Slots slots;
@@ -182,6 +190,7 @@ Instructions DataParallel::reducing_backward(const Pieces& pieces, Pass pass) {
     reduce_buckets(Part::expert, filled.expert, slots, out);
     settle(slots, out);
   }
+  // What fills no bucket goes with the end of the chunk.
   Slots rest;
   reduce(filled, rest, out);
   settle(rest, out);
@@ -208,6 +217,7 @@ Instructions DataParallel::partitioned_forward(const Pieces& pieces) {
 /// Gradients of weights need no weights, so only the part for the input gathers.
 Instructions DataParallel::partitioned_backward(const Pieces& pieces, Pass pass) {
   const bool gathers = pass != Pass::weight, ahead = (overlaps() || in_lists()) && gathers;
+  // hpZ keeps a second copy inside fewer ranks, which the backward pass reads.
   const Source source = spec_.plan.hpz > 1 ? Source::second_copy : Source::shards;
   Instructions out;
   next_ = 0;
@@ -227,12 +237,14 @@ Instructions DataParallel::partitioned_backward(const Pieces& pieces, Pass pass)
     else
       reduce(pieces[i].parameters, reduced, out);
     settle(reduced, out);
+    // With lists the host waits for these before it gathers again.
     reducing.insert(reducing.end(), reduced.begin(), reduced.end());
   }
   return out;
 }
 
 void DataParallel::lower_partitioned(const Pieces& pieces, ChunkProgram& chunk) {
+  // Every micro-batch gathers and reduces, so that the first and the last are as all others.
   chunk.forward = chunk.first_forward = partitioned_forward(pieces);
   chunk.backward = chunk.last_backward = partitioned_backward(pieces, Pass::whole);
   chunk.backward_input = partitioned_backward(pieces, Pass::input);
@@ -242,12 +254,15 @@ void DataParallel::lower_partitioned(const Pieces& pieces, ChunkProgram& chunk) 
 void DataParallel::lower_replicated(const Pieces& pieces, bool first_slice, ChunkProgram& chunk) {
   for (const PlacedPiece& placed : pieces) run_forward(placed, chunk.forward);
   chunk.first_forward = first_slice ? first_forward(pieces) : chunk.forward;
+  // The gradient of the input leaves nothing to reduce.
   chunk.backward_input = plain_backward(pieces, Pass::input);
   for (const auto& [pass, always, last] :
        {std::tuple{Pass::whole, &ChunkProgram::backward, &ChunkProgram::last_backward},
         {Pass::weight, &ChunkProgram::backward_weight, &ChunkProgram::last_backward_weight}}) {
     chunk.*always = plain_backward(pieces, pass);
+    // Gradients add up over the micro-batches: the last backward holds the sum.
     chunk.*last = reduces_in_backward() ? reducing_backward(pieces, pass) : chunk.*always;
+    // Shards add up what was reduced, so that every micro-batch reduces its own.
     if (reduces_always()) chunk.*always = chunk.*last;
   }
 }
@@ -255,11 +270,13 @@ void DataParallel::lower_replicated(const Pieces& pieces, bool first_slice, Chun
 void DataParallel::lower_chunk(const Pieces& pieces, std::size_t index, bool first_slice,
                                ChunkProgram& chunk) {
   chunk_ = index;
+  // All slices of a chunk reduce into the slots of the first.
   if (first_slice) of_chunk_.clear();
   if (partitioned())
     lower_partitioned(pieces, chunk);
   else
     lower_replicated(pieces, first_slice, chunk);
+  // Under way until the epilogue waits for them.
   if (overlaps() && first_slice)
     reducing_.insert(reducing_.end(), of_chunk_.begin(), of_chunk_.end());
 }
@@ -276,6 +293,9 @@ void DataParallel::reduce_in_tensor_group(const std::vector<Pieces>& chunks, Ins
   double replicated = 0;
   for (const Pieces& pieces : chunks)
     for (const PlacedPiece& placed : pieces) replicated += placed.piece->replicated;
+  // Each tensor rank has other tokens with sequence
+  // parallelism, so that what all of them hold has a
+  // part of its gradient on each.
   if (spec_.plan.sequence_parallel && spec_.plan.tp > 1 && replicated > 0)
     builder_.blocking("all_reduce replicated gradients", GroupKind::tensor,
                       {CollectiveKind::all_reduce, Bytes{gradient_size() * replicated}}, out);
@@ -311,12 +331,14 @@ void DataParallel::optimize(const Share& share, Instructions& out) {
       gradient_norm(parameters, updated_gradient_bytes(spec_.runtime, gradient_size()));
   const TrainingSpec& training = spec_.training;
   const Operator step = optimizer_step(parameters, spec_.runtime, training);
+  // The host updates a part of all states, and experts that live there whole.
   const double part = training.offload_optimizer ? training.offload_optimizer_part : 0;
   const double away = part * own.dense + (training.offload_experts ? 1 : part) * own.expert;
   const bool there = training.offload_update == TrainingSpec::OffloadUpdate::host;
   pass_over(share, UpdateMoment::before_norm, out);
   builder_.compute(norm, out);
   reduce_norm(out);
+  // Whether to clip, or to skip the step, is decided on the host.
   if (builder_.reads_back()) out.push_back(HostSync{});
   pass_over(share, UpdateMoment::behind_norm, out);
   if (away < parameters)
@@ -324,6 +346,7 @@ void DataParallel::optimize(const Share& share, Instructions& out) {
   if (away > 0 && there) offload_.optimize_there(away, weights_back(own, part), out);
   if (away > 0 && !there) offload_.optimize(away, out);
   pass_over(share, UpdateMoment::at_end, out);
+  // What the host computes is no work of the device.
   const Flops here = parameters > 0 && there ? (1 - away / parameters) * step.flops : step.flops;
   builder_.program().update_flops += (norm.flops + here).value();
   builder_.program().executed_flops += (norm.flops + here).value();
@@ -336,6 +359,7 @@ double DataParallel::weights_back(const Share& own, double part) const {
 
 /// Replicas tell each other what they updated, and every one stores all of it.
 void DataParallel::settle_experts(const std::vector<Pieces>& chunks, Instructions& out) {
+  // Experts that the host updates are where they belong, unless replicas have to tell each other.
   if (spec_.training.offload_update == TrainingSpec::OffloadUpdate::host && !told()) return;
   for (const Pieces& pieces : chunks) {
     const double expert = total(pieces).expert;
@@ -350,16 +374,19 @@ void DataParallel::settle_experts(const std::vector<Pieces>& chunks, Instruction
 void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedding_copies) {
   Instructions& out = builder_.program().epilogue;
   const BarrierSpec& barriers = spec_.runtime.barriers;
+  // All gradients, and all that was offloaded, have arrived before anything reads them.
   wait(out, reducing_);
   offload_.settle(out);
   barrier(barriers.gradients, "barrier before gradients", out);
   Share share;
   for (const Pieces& pieces : chunks) share += total(pieces);
   pass_over(share, UpdateMoment::before_reduction, out);
+  // Chunks end their backward passes in reverse order.
   if (!reduces_in_backward()) {
     // clang 14 has no views. NOLINTNEXTLINE(modernize-loop-convert)
     for (auto pieces = chunks.rbegin(); pieces != chunks.rend(); ++pieces) {
       Slots slots;
+      // Behind all slots in use, so that the reduction opens one of its own.
       next_ = of_chunk_.size();
       reduce(total(*pieces), slots, out);
       wait(out, slots);
@@ -369,6 +396,7 @@ void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedd
   if (in_half()) add_up_received(share, out);
   reduce_between_directions(share, out);
   reduce_in_tensor_group(chunks, out);
+  // First and last stage hold a copy each, whose gradients are parts of one sum.
   if (embedding_copies) {
     const ModelSpec& model = spec_.model;
     const double table = static_cast<double>(model.vocabulary) * static_cast<double>(model.hidden) /
@@ -384,6 +412,7 @@ void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedd
 }
 
 void DataParallel::gather_updated(const std::vector<Pieces>& chunks, Instructions& out) {
+  // With zero 3 each pass gathers its own, and what is gathered ahead belongs to the next step.
   if (spec_.plan.zero == 0 || partitioned() || gathers_ahead()) return;
   for (const Pieces& pieces : chunks) {
     if (by_owners()) {

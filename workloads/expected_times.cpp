@@ -20,6 +20,7 @@ Spread spread_of(const ClusterSpec& cluster, const ParallelPlan& plan, GroupKind
   stage.pp = stage.vpp = 1;
   const Placement placement{stage};
   const std::vector<Rank> members = placement.group(kind, Rank{0});
+  // Consecutive ranks fill nodes and super-nodes, so that those of rank 0 are the first ones.
   const auto near = [&](std::int64_t devices) {
     return static_cast<double>(std::ranges::count_if(
         members, [&](Rank rank) { return static_cast<std::int64_t>(rank.value) < devices; }));
@@ -40,6 +41,7 @@ double behind_node_link(const NodeFabric& fabric, double ranks) {
 /// Of `bytes` that a rank exchanges with all others of its group alike: those inside the node, the
 /// super-node and beyond each over their own links, at the same time.
 double transfer_time(const ClusterSpec& cluster, const Spread& spread, double bytes) {
+  // Of the bytes the part for the peers that lie behind this link.
   const auto over = [&](double ranks, const LinkSpec& link, double efficiency) {
     if (ranks <= 0 || link.bandwidth.value() <= 0) return 0.0;
     return bytes * ranks / spread.all / (efficiency * link.bandwidth.value()) +
@@ -47,6 +49,7 @@ double transfer_time(const ClusterSpec& cluster, const Spread& spread, double by
   };
   const NicSpec& nic = cluster.network.nic;
   LinkSpec out = nic.link;
+  // All devices of a node send through its NIC at the same time.
   if (nic.per == NicSpec::Per::node)
     out.bandwidth = (1 / static_cast<double>(cluster.node_devices)) * out.bandwidth;
   double longest =
@@ -75,6 +78,7 @@ std::vector<double> expected_times(const LayerItems& items, const ClusterSpec& c
     } else if (const auto* call = std::get_if<LayerCommunication>(&item)) {
       const auto [known, fresh] = spreads.try_emplace(call->group);
       if (fresh) known->second = spread_of(cluster, plan, call->group);
+      // A reduce-scatter and an all-gather of the same bytes.
       const double ways = call->call.kind == CollectiveKind::all_reduce ? 2 : 1;
       time = device.launch.communication.value() +
              transfer_time(cluster, known->second, ways * call->call.bytes.value());

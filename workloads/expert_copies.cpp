@@ -12,6 +12,7 @@ namespace stepcast {
 
 double parameters_of_expert(const ModelSpec& model, const ParallelPlan& plan) {
   const RankParameters rank = on_rank(model, plan, moe_ffn_parameters(model));
+  // A rank holds experts / ep of them.
   return rank.experts * static_cast<double>(plan.ep) / static_cast<double>(model.moe->experts);
 }
 
@@ -22,6 +23,7 @@ CollectiveCall expert_traffic(const std::vector<double>& experts, double bytes) 
   const double mean = std::accumulate(experts.begin(), experts.end(), 0.0) / ranks;
   CollectiveCall call{CollectiveKind::all_to_all, Bytes{0}};
   if (mean == 0) return call;
+  // Of an all-to-all each rank keeps 1 / ranks, which passes no link.
   call.bytes = Bytes{bytes * mean * ranks / (ranks - 1)};
   call.skew.factor = experts;
   for (double& factor : call.skew.factor) factor /= mean;
@@ -31,6 +33,7 @@ CollectiveCall expert_traffic(const std::vector<double>& experts, double bytes) 
 
 std::vector<std::size_t> moe_layers_of(const ModelSpec& model, const LayerTable& layers,
                                        Stage stage) {
+  // MoE layers before each layer: where LayerLoads has those of this one.
   std::vector<std::size_t> before(static_cast<std::size_t>(model.layers) + 1, 0);
   for (std::size_t layer = 0; layer + 1 < before.size(); ++layer)
     before[layer + 1] =
@@ -40,6 +43,7 @@ std::vector<std::size_t> moe_layers_of(const ModelSpec& model, const LayerTable&
     const LayerTable::Slice& held = chunk.at(stage.value);
     for (std::int64_t layer = held.first; layer < held.first + held.count; ++layer)
       if (model.is_moe_layer(layer)) result.push_back(before[static_cast<std::size_t>(layer)]);
+    // MTP modules count on behind all layers of the model.
     for (std::int64_t module = 0; mtp_is_moe(model) && module < held.mtp; ++module)
       result.push_back(before.back() + static_cast<std::size_t>(module));
   }
@@ -52,6 +56,7 @@ ExpertCopies::ExpertCopies(const WorkloadSpec& spec, const LayerLoads& loads,
   if (!spec.model.moe || spec.moe.spare_experts == 0) return;
   const auto ranks = static_cast<std::uint32_t>(spec.plan.ep);
   experts_.resize(ranks, 0);
+  // One exchange moves the copies of all layers of the stage.
   for (const std::size_t layer : moe_layers_of(spec.model, layers, stage)) {
     const auto copied = copied_experts(loads.of(layer).holders, ranks);
     std::ranges::transform(experts_, copied, experts_.begin(), std::plus<>{});
@@ -97,6 +102,7 @@ StageCall relocation_call(const WorkloadSpec& spec, const LayerTable& layers, St
                  .issue = {}};
   if (!spec.model.moe || !spec.moe.relocation.every || spec.plan.ep == 1) return call;
   std::vector<double> moved(static_cast<std::size_t>(spec.plan.ep), 0);
+  // Where layers are alike, the same experts move in each.
   const bool own = spec.moe.routing.layers == RoutingSpec::Layers::own;
   for (const std::size_t layer : moe_layers_of(spec.model, layers, stage)) {
     const auto of_layer = relocated_experts(spec, own ? layer : 0);
@@ -111,6 +117,7 @@ Bytes busiest_rank(const StageCall& call, std::int64_t ranks) {
   const auto& factors = call.call.skew.factor;
   const double most = factors.empty() ? 1 : std::ranges::max(factors);
   const auto count = static_cast<double>(ranks);
+  // The inverse of expert_traffic(): what really passes the rank.
   return most * (count - 1) / count * call.call.bytes;
 }
 

@@ -38,6 +38,7 @@ void drop(const WorkloadSpec& spec, ExpertLoads& loads) {
   if (pads) std::ranges::fill(loads.of_expert, capacity);
 }
 
+/// The most over the mean.
 double imbalance(const std::vector<double>& loads) {
   if (loads.empty()) return 1;
   const double sum = std::accumulate(loads.begin(), loads.end(), 0.0);
@@ -56,6 +57,7 @@ double active_experts(const ModelSpec& model, const TrainingSpec& training, cons
   if (!model.moe) return 1;
   const RoutingSpec& routing = moe.routing;
   const auto count = static_cast<std::size_t>(model.moe->experts);
+  // Formula (3) of docs/models/offload.md: a step reaches the experts of its domains alone.
   const double groups =
       static_cast<double>(routing.step_domains) / static_cast<double>(routing.domains);
   const double reached = groups * static_cast<double>(count);
@@ -106,6 +108,7 @@ ExpertHolders holders_from(const WorkloadSpec& spec, ExpertMoment placed) {
   return place_copies(seen, ranks, moe.placement, moe.spare_experts);
 }
 
+/// When experts got the places that they have.
 std::int64_t last_relocation(const MoeSpec& moe, std::int64_t step) {
   return moe.relocation.every ? step - step % *moe.relocation.every : 0;
 }
@@ -132,6 +135,7 @@ double mean_of(const std::vector<ExpertLoads>& layers,
 
 ExpertLoads expert_loads(const WorkloadSpec& spec, std::size_t layer) {
   const auto ranks = static_cast<std::size_t>(spec.plan.ep);
+  // Dense models: all ranks do the same.
   if (!spec.model.moe) {
     ExpertLoads none;
     none.variant_of.resize(ranks, 0);
@@ -141,9 +145,11 @@ ExpertLoads expert_loads(const WorkloadSpec& spec, std::size_t layer) {
   ExpertLoads loads = kept_loads(spec, {layer, step});
   loads.holders = holders_from(spec, {layer, last_relocation(spec.moe, step)});
   loads.of_rank.assign(ranks, 0);
+  // Copies of an expert share its pairs evenly.
   for (std::size_t e = 0; e < loads.holders.size(); ++e)
     for (const std::uint32_t rank : loads.holders[e])
       loads.of_rank[rank] += loads.of_expert[e] / static_cast<double>(loads.holders[e].size());
+  // A rank of even loads holds so many experts, each with a load of 1.
   const double each = static_cast<double>(loads.of_expert.size()) / static_cast<double>(ranks);
   for (double& load : loads.of_rank) load /= each;
   tell_apart(loads);
@@ -154,6 +160,7 @@ std::vector<double> relocated_experts(const WorkloadSpec& spec, std::size_t laye
   const auto ranks = static_cast<std::uint32_t>(spec.plan.ep);
   const MoeSpec& moe = spec.moe;
   const std::int64_t step = moe.routing.step;
+  // Experts move at the beginning of a step that relocates; the first step finds them in place.
   if (!moe.relocation.every || step == 0 || step % *moe.relocation.every != 0)
     return std::vector<double>(ranks, 0);
   return moved_experts(holders_from(spec, {layer, step - *moe.relocation.every}),
@@ -167,6 +174,7 @@ LayerLoads layer_loads(const WorkloadSpec& spec) {
   for (std::size_t layer = 0; layer < count; ++layer)
     result.layers.push_back(expert_loads(spec, layer));
   const auto ranks = static_cast<std::size_t>(spec.plan.ep);
+  // Ranks that are equally loaded in every layer run the same program.
   std::map<std::vector<double>, std::vector<std::uint32_t>> alike;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     std::vector<double> of_layers;
@@ -198,6 +206,7 @@ double LayerLoads::fullest() const {
   double most = 0;
   for (std::size_t variant = 0; variant < rank_of.size(); ++variant) {
     double sum = 0;
+    // Memory holds all layers at once, so that their mean counts.
     for (std::size_t layer = 0; layer < layers.size(); ++layer) sum += load(layer, variant);
     most = std::max(most, sum / static_cast<double>(layers.size()));
   }
@@ -230,10 +239,12 @@ double expected_parts(double parts, double experts, double top_k, double most) {
   double misses = 1;
   for (int i = 0; i < static_cast<int>(top_k); ++i)
     misses *= std::max(0.0, (experts - experts / parts - i) / (experts - i));
+  // Groups of experts may limit how many parts a token can reach.
   return std::min(parts * (1 - misses), most);
 }
 
 double expected_ranks(const ExpertSpec& spec, double ranks) {
+  // Tokens are limited to experts of some groups, and thereby to some of the ranks.
   const double part = static_cast<double>(spec.top_groups) / static_cast<double>(spec.groups);
   const double among = std::max(1.0, ranks * part);
   const double experts = static_cast<double>(spec.experts) * among / ranks;

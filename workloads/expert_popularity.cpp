@@ -41,6 +41,7 @@ double uniform(std::int64_t seed, std::uint32_t index, std::uint32_t part, Drawn
   return std::ldexp(static_cast<double>(r123::Philox4x32()(counter, key)[0]) + 0.5, -32);
 }
 
+/// Standard normal, by the transform of Box and Muller.
 double normal(std::int64_t seed, std::uint32_t index, DrawnAt at) {
   const double radius = std::sqrt(-2 * std::log(uniform(seed, index, 0, at)));
   return radius * std::cos(2 * std::numbers::pi * uniform(seed, index, 1, at));
@@ -50,6 +51,7 @@ double normal(std::int64_t seed, std::uint32_t index, DrawnAt at) {
 std::vector<double> relative(std::vector<double> counts) {
   const double mean =
       std::accumulate(counts.begin(), counts.end(), 0.0) / static_cast<double>(counts.size());
+  // A row of a log without any pair counts as even.
   for (double& c : counts) c = mean > 0 ? c / mean : 1;
   return counts;
 }
@@ -58,6 +60,7 @@ std::vector<double> relative(std::vector<double> counts) {
 std::vector<std::size_t> drawn_places(std::size_t experts, std::int64_t seed, DrawnAt at) {
   std::vector<std::size_t> places(experts);
   std::iota(places.begin(), places.end(), 0);
+  // Fisher and Yates: every order is equally likely.
   for (std::size_t i = experts - 1; i > 0; --i) {
     const double draw = uniform(seed, static_cast<std::uint32_t>(i), 0, at);
     std::swap(places[i], places[static_cast<std::size_t>(draw * static_cast<double>(i + 1))]);
@@ -84,6 +87,7 @@ std::vector<std::size_t> drifted_places(std::size_t experts, const RoutingSpec& 
     blend[e] = std::cos(angle) * share(before[e]) + std::sin(angle) * share(after[e]);
   std::vector<std::size_t> order(experts), places(experts);
   std::iota(order.begin(), order.end(), 0);
+  // Stable, so that ties fall alike on every machine.
   std::ranges::stable_sort(order, std::greater<>{}, [&](std::size_t e) { return blend[e]; });
   for (std::size_t i = 0; i < experts; ++i) places[order[i]] = i;
   return places;
@@ -101,6 +105,7 @@ std::vector<double> zipf(std::size_t experts, const RoutingSpec& routing, Expert
 std::vector<double> drawn(std::size_t experts, double draws, std::int64_t seed,
                           ExpertMoment moment) {
   const double mean = draws / static_cast<double>(experts);
+  // Variance n p (1 - p) with p = 1 / experts.
   const double spread = std::sqrt(mean * (1 - 1 / static_cast<double>(experts)));
   const DrawnAt at = drawn_at(moment.layer, moment.step);
   std::vector<double> counts(experts);
@@ -123,6 +128,7 @@ std::vector<double> logged(const ModelSpec& model, const RoutingSpec& routing,
 }  // namespace
 
 double pairs_of_group(const WorkloadSpec& spec) {
+  // Tensor ranks share the tokens out before dispatch; each of the ep x etp ranks brings its own.
   const double tokens = static_cast<double>(spec.training.micro_batch) *
                         static_cast<double>(spec.training.sequence) /
                         static_cast<double>(spec.plan.cp * spec.plan.tp);

@@ -48,6 +48,7 @@ void in_one_call(LayerItems& out, std::size_t begin) {
   for (std::size_t i = begin + 1; i < out.size(); ++i) std::get<Operator>(out[i]).in_call = true;
 }
 
+/// Weight gradients alone add into what is there.
 bool adds_gradients(const Operator& op) { return op.accumulated > 0; }
 
 /// Every product casts both operands anew, each along the dimension that it sums over. Where that
@@ -78,7 +79,7 @@ void cast_by_product(LayerItems& out, const Operator& op, const Operands& o) {
   if (op.input_gradient) put_beside(out, op, " weights transposed", o.kernels, 2 * fp8 * o.right);
 }
 
-/// The call that orders the scales launches the product, too.
+/// The call that orders the scales launches the product, too. Casts may write them in that order.
 void cast_with_scales(LayerItems& out, const Operator& op, const Operands& o, Scales scales) {
   const double per_element = 2 * fp8 / mx_group;  // of the copy and of that along the other side
   const std::size_t quantize = out.size();
@@ -88,7 +89,9 @@ void cast_with_scales(LayerItems& out, const Operator& op, const Operands& o, Sc
     put_beside(out, op, " to fp8", o.kernels, (half_bytes + 2 * fp8 + per_element) * o.left);
   }
   in_one_call(out, quantize);
+  if (op.ordered) return;
   const std::size_t multiply = out.size();
+  // Joined: one kernel orders the scales of all experts.
   const int each = scales == Scales::joined ? 1 : o.kernels;
   if (scales == Scales::zeroed)
     put_beside(out, op, " ordered scales zeros", 2 * each, fp8 / mx_group * (o.left + o.right));
@@ -109,6 +112,7 @@ bool make_operands(LayerItems& out, const Operator& op, const Fp8Casts& how) {
       break;
     case Recipe::tensorwise:
       if (!casts) break;
+      // One scale for a tensor is known only when its maximum is.
       put_beside(out, op, " maximum", o.kernels, half_bytes * o.left);
       put_beside(out, op, " scale", o.kernels, 0);
       put_beside(out, op, " to fp8", o.kernels, copies * o.left);
@@ -125,7 +129,7 @@ bool make_operands(LayerItems& out, const Operator& op, const Fp8Casts& how) {
       return false;
     case Recipe::mxfp8:
       cast_with_scales(out, op, o, how.scales);
-      return true;
+      return !op.ordered;
   }
   in_one_call(out, quantize);
   return false;
@@ -136,6 +140,7 @@ bool make_operands(LayerItems& out, const Operator& op, const Fp8Casts& how) {
 LayerItems with_fp8_casts(LayerItems items, const Fp8Casts& how) {
   LayerItems out;
   for (LayerItem& item : items) {
+    // Operands are made right before the product that reads them.
     auto* op = std::get_if<Operator>(&item);
     if (op != nullptr && op->fp8 != Fp8::none)
       op->in_call = make_operands(out, *op, how) || op->in_call;

@@ -17,6 +17,7 @@ constexpr std::string_view element_wise =
 constexpr std::string_view stacking =
     "independent kernels stacked in one launch (mindspore-ai/dvm, README)";
 
+/// Only memory-bound kernels are joined; nullptr for anything else.
 const Operator* vector_operator(const LayerItem& item) {
   const auto* op = std::get_if<Operator>(&item);
   return op != nullptr && std::holds_alternative<MemoryBoundWork>(op->work) ? op : nullptr;
@@ -26,6 +27,7 @@ bool has(const std::vector<OperatorRole>& roles, OperatorRole role) {
   return std::ranges::find(roles, role) != roles.end();
 }
 
+/// Each level of fusion has the patterns of those below, too.
 const FusionPattern* pattern_of(OperatorRole first, OperatorRole second, Fusion fusion) {
   for (const FusionPattern& p : fusion_patterns())
     if (p.from <= fusion && has(p.first, first) && has(p.second, second)) return &p;
@@ -50,10 +52,13 @@ Operator one_kernel(const Operator& first, const Operator& second, const FusionP
   op.fused = members(first);
   for (std::string& member : members(second)) op.fused.push_back(std::move(member));
   op.flops += second.flops;
+  // Inside a kernel the second reads nothing from memory of what the first made, and the first
+  // writes it only where others read it.
   const double saved = (pattern.kept ? 1 : 2) * pattern.read;
   op.bytes += (1 - saved) * second.bytes;
   op.routed = first.routed || second.routed;
   op.in_call = first.in_call && second.in_call;
+  // Norms and reductions set the pace, whatever is joined to them element by element.
   if (std::get<MemoryBoundWork>(first.work).kind == VectorKind::elementwise) op.work = second.work;
   op.role = second.role;  // the chain goes on with what it ends in
   return op;
@@ -89,6 +94,7 @@ const std::vector<FusionPattern>& fusion_patterns() {
 }
 
 bool FusionChoices::take(bool pays) {
+  // The first list decides; those of other loads follow it, so that all have the same operators.
   if (!repeats_) taken_.push_back(pays);
   expects(next_ < taken_.size(), "lists of one program ask alike");
   return taken_[next_++];
@@ -104,6 +110,7 @@ LayerItems fuse(LayerItems items, Fusion fusion, const DeviceSpec& device, Fusio
   LayerItems out;
   for (const LayerItem& item : items) {
     const Operator* op = vector_operator(item);
+    // Chains grow: what was joined may be joined to the next.
     const Operator* before = out.empty() ? nullptr : vector_operator(out.back());
     const FusionPattern* pattern =
         op != nullptr && before != nullptr ? pattern_of(before->role, op->role, fusion) : nullptr;

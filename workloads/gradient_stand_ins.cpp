@@ -29,6 +29,7 @@ Kinds kinds_of(const ModelSpec& model, const std::vector<LayerTable::Slice>& sli
 double stand_in_elements(const WorkloadSpec& spec, const std::vector<LayerTable::Slice>& slices) {
   if (spec.communication.stand_ins == CommunicationSpec::StandIns::none) return 0;
   ModelSpec model = spec.model;
+  // Stand-ins are for weights of products alone.
   model.bias = ModelSpec::Bias::none;
   const Kinds kinds = kinds_of(model, slices);
   ParameterGroups groups;
@@ -39,9 +40,11 @@ double stand_in_elements(const WorkloadSpec& spec, const std::vector<LayerTable:
   if (kinds.experts) {
     const ParameterGroups of_experts = moe_ffn_parameters(model);
     groups.tensor += of_experts.tensor;  // shared ones
+    // All experts of a rank have the same shapes, so that they share one stand-in.
     expert = of_experts.experts / static_cast<double>(model.moe->experts * spec.plan.etp);
   }
   double elements = on_rank(model, spec.plan, groups).dense + expert;
+  // The output layer has one of its own.
   if (kinds.head)
     elements +=
         static_cast<double>(model.vocabulary * model.hidden) / static_cast<double>(spec.plan.tp);

@@ -18,6 +18,7 @@ void ProgramBuilder::from_host(Bytes bytes, std::uint32_t slot, Instructions& ou
 }
 
 void ProgramBuilder::from_loader(Bytes bytes, std::uint32_t slot, Instructions& out) {
+  // Batches are pinned, whatever is said of what is offloaded.
   over_host_link("batch", Stream::from_host, bytes,
                  cluster_.host.offload_bandwidth(spec_.runtime.numa), slot, out);
 }
@@ -48,10 +49,12 @@ void ProgramBuilder::over_host_link(const char* name, Stream stream, Bytes bytes
                                     BytesPerSecond bandwidth, std::uint32_t slot,
                                     Instructions& out) {
   const Seconds time = cluster_.host.device_link_latency + bytes / bandwidth;
+  // Equal transfers are one call.
   const auto known = std::ranges::find_if(program_.calls, [&](const StageCall& c) {
     return c.over_host_link() && c.stream == stream && c.call.bytes == bytes && c.host_link == time;
   });
   const auto index = static_cast<std::uint32_t>(known - program_.calls.begin());
+  // Group and collective are placeholders: `host_link` says how long the transfer takes.
   if (known == program_.calls.end())
     program_.calls.push_back(
         {.name = name,

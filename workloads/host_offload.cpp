@@ -21,11 +21,13 @@ void HostOffload::store(const PlacedPiece& piece, Instructions& out) {
 }
 
 void HostOffload::fetch(const Pieces& pieces, std::size_t i, Instructions& out) {
+  // Two slots in turn: of the piece at hand, and of the next on its way.
   if (pieces[i].offloaded > 0)
     builder_.from_host(Bytes{pieces[i].offloaded}, fetch_slots_[i % 2], out);
 }
 
 void HostOffload::fetch_for(const Pieces& pieces, std::size_t i, Instructions& out) {
+  // Nothing ran before the first piece beside which it could have come.
   if (i + 1 == pieces.size()) fetch(pieces, i, out);
   if (i > 0) fetch(pieces, i - 1, out);
   if (pieces[i].offloaded > 0) out.push_back(Wait{fetch_slots_[i % 2]});
@@ -36,6 +38,7 @@ void HostOffload::settle(Instructions& out) {
 }
 
 void HostOffload::fetch_experts(const Pieces& pieces, Instructions& out) {
+  // Pieces without experts have nothing to wait for.
   expert_slots_.assign(pieces.size(), std::nullopt);
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (pieces[i].parameters.expert <= 0) continue;
@@ -51,6 +54,7 @@ void HostOffload::wait_for_experts(std::size_t i, Instructions& out) const {
 void HostOffload::store_experts(double parameters, Instructions& out) {
   open_slots();
   builder_.to_host(Bytes{weight_bytes * parameters}, store_slot_, out);
+  // The step ends when the host has the weights.
   out.push_back(Wait{store_slot_});
 }
 
@@ -62,6 +66,7 @@ HostOffload::PartTimes HostOffload::times_there(double part) const {
   const Bytes states{optimizer_state_bytes(training_) * part};
   const Seconds read = states / host.storage_read_bandwidth();
   const Seconds write = states / host.storage_write_bandwidth();
+  // Formula (2') of docs/models/offload.md: three parts are read, updated and written side by side.
   return {read, std::max({read, update, write}), update, write};
 }
 
@@ -91,6 +96,8 @@ void HostOffload::optimize(double parameters, Instructions& out) {
   open_slots();
   const double part = parameters / optimizer_parts;
   const Bytes bytes{optimizer_state_bytes(training_) * part};
+  // Formula (1) of docs/models/offload.md: one part
+  // comes while another is updated and a third goes.
   builder_.from_store(bytes, fetch_slots_[0], out);
   for (std::size_t k = 0; k < optimizer_parts; ++k) {
     if (k + 1 < optimizer_parts) builder_.from_store(bytes, fetch_slots_[(k + 1) % 2], out);

@@ -24,7 +24,10 @@ Clocks HostQueue::run(const Clocks& clocks, const Segment& segment, const SpeedF
   const auto issue = [&speed](const Clocks& now, const OperatorCost& op) {
     return issue_operator(now, op, speed);
   };
+  // When the main thread would be here had it compiled nothing.
   const double prompt = clocks.main - compile_lag_.main;
+  // The matrix is exact as long as the queue has room; operators are followed one by one where it
+  // may be full, or where lags are asked for.
   const bool binds = may_bind(clocks, segment.size());
   const bool loop = binds || follows_;
   Clocks after = clocks;
@@ -32,6 +35,7 @@ Clocks HostQueue::run(const Clocks& clocks, const Segment& segment, const SpeedF
   if (!binds) after = segment.matrix(speed).apply(clocks);
   forget(prompt);
   remember(segment.size(), loop, after.device);
+  // From the entry the ends of its operators can be found later, should anyone ask.
   if (!loop) keep_start({next_ - 1, &segment, speed, clocks});
   return after;
 }
@@ -41,6 +45,7 @@ Clocks HostQueue::run(const Clocks& clocks, const Segment& segment, double host_
   compile_stall_ = 0;
   if (segment.size() == 0) return clocks;
   const double prompt = clocks.main - compile_lag_.main;
+  // For the gate, which moves with the question.
   may_bind(clocks, segment.size());
   const auto issue = [&](const Clocks& now, const OperatorCost& op) {
     const double main = now.main + host_factor * op.main;
@@ -70,6 +75,7 @@ void HostQueue::remember(std::uint64_t operators, bool each_known, double device
 
 void HostQueue::prefetch() const {
   if (runs_.empty()) return;
+  // Of a cache line.
   constexpr std::size_t per_line = 64 / sizeof(End);
   for (std::size_t run = 0; run < 4 * per_line; run += per_line)
     __builtin_prefetch(&runs_[place(first_ + run)]);
@@ -83,10 +89,12 @@ void HostQueue::prefetch() const {
 // than its entry.
 bool HostQueue::may_bind(const Clocks& clocks, std::uint64_t size) {
   if (issued_ + size <= depth_) return false;
+  // Longer than the queue: its last operators wait for its first.
   if (size > depth_) {
     gate_ = next_;
     return true;
   }
+  // Nobody in the segment waits for a later operator.
   const std::uint64_t waited_for = issued_ + size - 1 - depth_;
   if (waited_for < forgotten_) return false;
   while (gate_ < next_ && runs_[place(gate_)].operators() <= waited_for) ++gate_;
@@ -104,6 +112,7 @@ Clocks HostQueue::operator_loop(Clocks clocks, const Segment& segment, double ho
   for (std::uint64_t run = first_; run < gate_; ++run) recall_ends(run);
   std::uint64_t index = issued_;
   for (const OperatorCost& op : segment.operators()) {
+    // An operator gets its place when that `depth` before it has ended.
     if (index >= depth_) {
       const double end = end_of(index - depth_);
       if (follows_) compile_lag_.wait(clocks.main, end);
@@ -178,6 +187,7 @@ void HostQueue::reserve_ends() {
 }
 
 void HostQueue::reserve_runs() {
+  // A power of two, so that places follow by masking.
   const std::size_t size = std::max<std::size_t>(4, 2 * runs_.size());
   std::vector<End> runs(size);
   for (std::uint64_t run = first_; run < next_; ++run) runs[run & (size - 1)] = runs_[place(run)];
@@ -185,6 +195,7 @@ void HostQueue::reserve_runs() {
 }
 
 void HostQueue::shift(double time) {
+  // Micro-batches that repeat are skipped, and all dates move by what they would have taken.
   for (std::uint64_t run = first_; run < next_; ++run) runs_[place(run)].device += time;
   for (Start& start : starts_) {
     Clocks& entry = start.entry;

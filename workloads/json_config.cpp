@@ -1,7 +1,6 @@
 #include "json_config.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,19 +10,13 @@
 namespace stepcast {
 namespace {
 
+/// Products of two such counts are exact in double precision.
 constexpr std::int64_t largest = 1 << 24;
 
 std::string read_text(const std::filesystem::path& path) {
-  std::error_code none;
-  if (!std::filesystem::is_regular_file(path, none) || !may_read(path)) {
-    throw InputError({{{path.string()}, "", "is not a file that can be read"}});
-  }
-  std::ifstream in{path, std::ios::binary};
-  std::string text{std::istreambuf_iterator<char>{in}, {}};
-  if (in.bad() || !in.is_open()) {
-    throw InputError({{{path.string()}, "", "is not a file that can be read"}});
-  }
-  return text;
+  auto text = bytes_of(path);
+  if (!text) throw InputError({{{path.string()}, "", "is not a file that can be read"}});
+  return std::move(*text);
 }
 
 /// `byte` counts from 1, as the parser reports it.
@@ -37,6 +30,7 @@ Place place_at(const std::string& file, const std::string& text, std::size_t byt
 
 bool is_count(const nlohmann::json& value, std::int64_t low) {
   if (!value.is_number_integer()) return false;
+  // Beyond the range of std::int64_t unsigned numbers would turn negative.
   if (value.is_number_unsigned() &&
       value.get<std::uint64_t>() > static_cast<std::uint64_t>(largest))
     return false;
@@ -44,6 +38,7 @@ bool is_count(const nlohmann::json& value, std::int64_t low) {
   return number >= low && number <= largest;
 }
 
+/// At most 40 characters, to be quoted in an error.
 std::string as_written(const nlohmann::json& value) {
   std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (text.size() <= 40) return text;

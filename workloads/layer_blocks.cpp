@@ -21,6 +21,7 @@ LayerBytes layer_bytes(const WorkloadSpec& spec) {
   const double width = static_cast<double>(a.heads * a.head_dim) / tp;
   const double mixed = static_cast<double>((a.heads + 2 * a.kv_heads) * a.head_dim) / tp;
   const double inner = static_cast<double>(spec.model.ffn.hidden) / tp;
+  // Tensor ranks hold the residual stream whole, and a part of what lies between two products.
   return {.residual = halves(tokens * hidden),
           .heads = halves(tokens * width),
           .mixed = halves(tokens * mixed),
@@ -39,6 +40,7 @@ Handle layer_forward(CachingAllocator& memory, const LayerBytes& bytes, ForwardB
                      KeptBlocks& kept) {
   const auto take = [&](std::int64_t size) { return memory.allocate(size); };
   const auto unless_kept = [&](std::initializer_list<Handle> blocks) {
+    // Within a checkpoint the output alone outlives the forward.
     if (what == ForwardBlocks::output)
       for (const Handle block : blocks) memory.release(block);
   };
@@ -49,6 +51,7 @@ Handle layer_forward(CachingAllocator& memory, const LayerBytes& bytes, ForwardB
   memory.release(addend);
   kept.softmax = take(bytes.scores);
   kept.dropped = take(bytes.scores);
+  // a mask has one byte for each element of two
   kept.core_mask = take(bytes.scores / 2);
   unless_kept({kept.core_mask, kept.softmax});
   const Handle product = take(bytes.heads);
@@ -123,6 +126,7 @@ Handle layer_backward(CachingAllocator& memory, const LayerBytes& bytes, const K
   const auto drop = [&](std::initializer_list<Handle> blocks) {
     for (const Handle block : blocks) memory.release(block);
   };
+  // Each product gives the gradient of its input, then that of its weight; what both read goes.
   const Handle narrowed = take(bytes.residual);
   drop({kept.second_mask});
   const Handle activated = take(bytes.inner);

@@ -14,6 +14,7 @@ namespace stepcast {
 
 namespace {
 
+/// Waits and read-backs stay where they are.
 Slack slack_of(const LayerItem& item) {
   if (const auto* op = std::get_if<Operator>(&item)) return op->slack;
   if (const auto* call = std::get_if<LayerCommunication>(&item)) return call->slack;
@@ -47,6 +48,7 @@ std::vector<Slack> free_slack(const LayerItems& items) {
 bool follows(const std::vector<Slack>& slack, std::size_t j, std::size_t i) {
   const Slack& before = slack[i];
   const Slack& behind = slack[j];
+  // A weight gradient is read by what stands right behind it and belongs to it, by nothing else.
   if (before.last) return behind.last && j == i + 1;
   if (before.branch != 0 && before.branch == behind.branch) return true;
   return behind.ahead < j - i && before.behind < j - i;
@@ -63,6 +65,7 @@ PassDependencies::PassDependencies(const LayerItems& items)
     for (std::size_t i = 0; i < j; ++i) {
       if (!follows(slack, j, i)) continue;
       depends_[j * size_ + i] = 1;
+      // A WaitFor ends the one communication that it names; all others wait for what they read.
       const bool named = wait != nullptr && runs_beside(items[i]) &&
                          std::get<LayerCommunication>(items[i]).id == wait->id;
       if (named || exchanges(items[i])) waits_[j].push_back(i);
@@ -79,6 +82,7 @@ double expected_end(const LayerItems& items, const PassDependencies& dependencie
     for (const std::size_t call : dependencies.waits_for(item))
       compute = std::max(compute, end[call]);
     if (const auto* call = std::get_if<LayerCommunication>(&items[item])) {
+      // Communications of one stream run one behind the other.
       double& stream = busy[static_cast<std::size_t>(stream_of(call->group))];
       stream = end[item] = std::max(compute, stream) + times[item];
       last = std::max(last, stream);
@@ -125,6 +129,7 @@ LayerOrder overlapping_order(const LayerItems& items, const std::vector<double>&
   LayerOrder order(items.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   double end = expected_end(items, dependencies, times, order);
+  // Of all moves of one item the best is taken, until none shortens the pass.
   for (bool moved = true; std::exchange(moved, false);) {
     LayerOrder best = order;
     double shortest = end * (1 - least_gain);
@@ -133,6 +138,7 @@ LayerOrder overlapping_order(const LayerItems& items, const std::vector<double>&
       std::erase(rest, item);
       const Reach to = reach(dependencies, rest, item);
       for (std::size_t place = to.first; place <= to.last; ++place) {
+        // Between two other computations an item would change nothing.
         if (place != to.first && !beside_exchange(items, dependencies, rest, place)) continue;
         LayerOrder changed = rest;
         changed.insert(changed.begin() + static_cast<std::ptrdiff_t>(place), item);
@@ -165,6 +171,7 @@ LayerItems in_order(const LayerItems& items, const LayerOrder& order) {
       if (under_way.erase(call) == 1) result.emplace_back(WaitFor{id_of(call)});
     result.push_back(items[item]);
     if (!exchanges(items[item])) continue;
+    // The next item reads it: waiting for it at once is the same.
     const std::size_t next = place + 1 < order.size() ? order[place + 1] : item;
     if (next == item || std::ranges::count(dependencies.waits_for(next), item) != 0) continue;
     auto& call = std::get<LayerCommunication>(result.back());
@@ -172,6 +179,7 @@ LayerItems in_order(const LayerItems& items, const LayerOrder& order) {
     call.id = id_of(item);
     under_way.insert(item);
   }
+  // Read by nothing in the pass: the pass ends when they have.
   for (const std::size_t call : under_way) result.emplace_back(WaitFor{id_of(call)});
   return result;
 }
@@ -195,12 +203,14 @@ double waiting_gradients(const LayerItems& items, const LayerOrder& order) {
   std::set<std::size_t> waiting, done;
   for (const std::size_t item : order) {
     const auto* op = std::get_if<Operator>(&items[item]);
+    // Made now: its gradient waits no longer.
     if (op != nullptr && op->slack.last) {
       done.insert(item);
       if (waiting.erase(item) == 1) now -= gradient_read(*op);
       continue;
     }
     if (slack_of(items[item]).movable()) continue;
+    // Weight gradients that were written before this item have their gradients by now, and wait.
     for (; written <= item; ++written) {
       const auto* passed = std::get_if<Operator>(&items[written]);
       if (passed == nullptr || !passed->slack.last || done.contains(written)) continue;

@@ -13,6 +13,7 @@ constexpr double rounding = 1e-12;  // of prefix sums
 /// turn round was less in the plans that docs/models/pipeline.md shows.
 constexpr double least_split_gain = 0.015;
 
+/// Beside its layers the first virtual stage has the embedding, the last one the head.
 double time_of(const PieceTimes& times, std::size_t part, std::size_t parts, std::size_t first,
                std::size_t end) {
   double time = times.prefix[end] - times.prefix[first];
@@ -59,6 +60,7 @@ struct Evenness {
   double devices = 0, parts = 0;  ///< sums of squares
 
   bool less_than(const Evenness& other) const {
+    // Which of two equal splits is taken must not depend on the rounding of sums.
     const auto clear = [](double a, double b) {
       return a < b * (1 - rounding) ? -1 : a > b * (1 + rounding) ? 1 : 0;
     };
@@ -69,6 +71,7 @@ struct Evenness {
   }
 };
 
+/// Moves layers one by one from one virtual stage to another as long as the times get more even.
 class LayerMoves {
  public:
   LayerMoves(const LayerTimes& times, const ChunkMap& map)
@@ -116,6 +119,7 @@ Evenness LayerMoves::evenness(const std::vector<double>& parts, double most) con
     result.load.period = result.load.device;  // its two chunks take turns
     return result;
   }
+  // In a loop all stages pass the same chunk, so that its busiest stage is as long as the round.
   const auto stages = static_cast<std::ptrdiff_t>(map_.stages);
   for (auto chunk = parts.begin(); chunk != parts.end(); chunk += stages)
     result.load.period += *std::max_element(chunk, chunk + stages);
@@ -132,6 +136,7 @@ void move_layer(std::vector<std::size_t>& ends, std::size_t from, std::size_t to
 /// does.
 double LayerMoves::taking(const std::vector<std::size_t>& ends, std::size_t from,
                           std::size_t to) const {
+  // Ends behind the move, without making it.
   const auto end = [&](std::size_t part) {
     return ends[part] - (from <= part && part < to ? 1 : 0) + (to <= part && part < from ? 1 : 0);
   };
@@ -144,6 +149,7 @@ double LayerMoves::taking(const std::vector<std::size_t>& ends, std::size_t from
 /// All pairs of virtual stages; `now` where no move is better. Among equals the earliest takes the
 /// layer: a long late stage delays first backwards too.
 LayerMoves::Move LayerMoves::best_move(const Move& now, double most_period) const {
+  // No virtual stage loses its last layer as long as there is one for each.
   const std::size_t parts = now.ends.size(), least = now.ends.back() >= parts ? 1 : 0;
   Move best = now;
   std::vector<std::size_t> ends = now.ends;
@@ -161,6 +167,7 @@ LayerMoves::Move LayerMoves::best_move(const Move& now, double most_period) cons
         times[part] = part_time(times_, ends, part);
       const Evenness result = evenness(times, most);
       if (result.load.period <= most_period && result.less_than(best.result)) best = {ends, result};
+      // Back, for the next pair.
       move_layer(ends, to, from);
       std::copy(before.begin() + static_cast<std::ptrdiff_t>(first),
                 before.begin() + static_cast<std::ptrdiff_t>(last) + 1,
@@ -196,6 +203,7 @@ double steady_period(std::int64_t stages, const std::vector<double>& busiest) {
   double sum = 0, waits = 0;
   for (std::size_t c = 0; c < busiest.size(); ++c) {
     sum += busiest[c];
+    // Where the next chunk takes longer, stages wait for it between the two.
     waits += std::max(busiest[(c + 1) % busiest.size()] - busiest[c], 0.0);
   }
   const auto p = static_cast<double>(stages);
@@ -209,6 +217,7 @@ SplitLoad split_load(const LayerTimes& times, const ChunkMap& map,
 
 std::vector<std::size_t> even_ends(std::size_t layers, std::size_t parts) {
   std::vector<std::size_t> ends;
+  // What is left over goes to the first parts, one layer each.
   for (std::size_t part = 0; part < parts; ++part)
     ends.push_back((part + 1) * (layers / parts) + std::min(part + 1, layers % parts));
   return ends;

@@ -15,6 +15,7 @@ namespace stepcast {
 
 namespace {
 
+/// What the pass computes on the device [s].
 double device_time(const LayerItems& items, const DeviceSpec& device, bool fp8) {
   double sum = 0;
   for (const LayerItem& item : items)
@@ -33,6 +34,7 @@ double host_time(const LayerItems& items, const RuntimeSpec& runtime, const Clus
     const auto* op = std::get_if<Operator>(&item);
     if (op != nullptr) cost = operator_issue(*op, runtime, cluster, in_graph);
     in_graph = op != nullptr && op->captured;
+    // Exchanges inside a kernel are launched with it.
     if (const auto* call = std::get_if<LayerCommunication>(&item); call && !call->in_kernel)
       cost = issue_cost(LaunchClass::communication, runtime, cluster);
     main += cost.main;
@@ -51,6 +53,7 @@ double waits_of(const LayerItems& items, const std::vector<double>& times, doubl
     if (const auto* call = std::get_if<LayerCommunication>(&items[i])) {
       double& stream = free[static_cast<std::size_t>(stream_of(call->group))];
       stream = std::max(stream, device) + times[i];
+      // Others than overlapped ones are waited for at once.
       (call->overlapped ? under_way[call->id] : device) = stream;
     } else if (const auto* wait = std::get_if<WaitFor>(&items[i])) {
       device = std::max(device, under_way[wait->id]);
@@ -131,6 +134,7 @@ LayerTimes layer_times(const WorkloadSpec& spec, const ClusterSpec& cluster) {
   const PassTimes passes(spec, cluster);
   LayerTimes times;
   times.host.prefix = {0};
+  // Layers that are alike are timed once.
   std::map<PieceKey, PassTime> known;
   for (std::int64_t layer = 0; layer < spec.model.layers; ++layer) {
     const PieceKey key = layer_key(spec.model, layer);

@@ -18,11 +18,13 @@ Bytes boundary_bytes(const WorkloadSpec& spec, std::int64_t slice) {
   const double tokens = static_cast<double>(training.micro_batch) *
                         spec.plan.slice_length(training.sequence, slice) /
                         static_cast<double>(spec.plan.cp);
+  // Tensor ranks send a part each where the receivers hold parts, or gather them.
   const bool in_parts = spec.plan.sequence_parallel || spec.communication.scatter_gather;
   const double shards = in_parts ? static_cast<double>(spec.plan.tp) : 1;
   return Bytes{half_bytes * tokens * static_cast<double>(spec.model.hidden) / shards};
 }
 
+/// Of one micro-batch, what is computed again included.
 double executed_flops(const Pieces& pieces) {
   double sum = 0;
   for (const PlacedPiece& placed : pieces)
@@ -31,6 +33,7 @@ double executed_flops(const Pieces& pieces) {
   return sum;
 }
 
+/// Of attention cores alone.
 double executed_attention(const Pieces& pieces) {
   double sum = 0;
   for (const PlacedPiece& placed : pieces)
@@ -93,6 +96,7 @@ StageProgram lowered(const WorkloadSpec& spec, const LayerTable& layers, const C
   builder.host_work("between steps", cluster.host.step_overhead, program.prologue);
   if (spec.runtime.dispatch == RuntimeSpec::Dispatch::graph_sink)
     builder.host_work("launch of the graph", cluster.host.graph_launch, program.prologue);
+  // Copies begin the step with what the last one made of their experts.
   copies.get_weights(builder, program.prologue);
 
   program.slices = static_cast<std::uint32_t>(spec.plan.slices);
@@ -103,6 +107,7 @@ StageProgram lowered(const WorkloadSpec& spec, const LayerTable& layers, const C
       const Pieces pieces = library.pieces(held, chunk, stage, slice);
       ChunkProgram& chunk_program = program.chunks.emplace_back();
       data_parallel.lower_chunk(pieces, chunk, slice == 0, chunk_program);
+      // The loader's batch holds all slices, so that it comes with the first.
       if (slice == 0 && (held.embedding || held.head))
         copy_batch(spec.training.batch_copy, builder, chunk_program);
       chunk_program.send_forward = held.head ? Bytes{0} : boundary_bytes(spec, slice);
@@ -115,6 +120,7 @@ StageProgram lowered(const WorkloadSpec& spec, const LayerTable& layers, const C
         slice_training_flops(spec.model, held, spec.training.sequence) * tokens_per_rank(spec);
   }
   if (runs_pairs(spec)) {
+    // Which backward a forward of the stage meets is up to the schedule.
     for (std::size_t f = 0; f < chunks.size(); ++f)
       for (const Pieces& backward : chunks)
         program.chunks[f].paired.push_back(
@@ -122,6 +128,7 @@ StageProgram lowered(const WorkloadSpec& spec, const LayerTable& layers, const C
   }
   if (spec.runtime.start_order == RuntimeSpec::StartOrder::as_issued)
     for (ChunkProgram& chunk : program.chunks) start_as_issued(program.calls, chunk);
+  // Owners update with the gradients of all copies.
   copies.give_gradients(builder, program.epilogue);
   data_parallel.lower_epilogue(chunks, holds_embedding_copy(spec, layers, stage));
   return std::move(program);

@@ -41,6 +41,7 @@ StageProgram lower_synthetic(const SyntheticSpec& spec, const ParallelPlan& plan
     lowered.backward_weight = lowered.last_backward_weight = code({weight});
     if (map.after({{chunk}, stage})) lowered.send_forward = spec.boundary;
     if (map.before({{chunk}, stage})) lowered.send_backward = spec.boundary;
+    // Each slice takes the times that are given.
     program.chunks.insert(program.chunks.end(), program.slices, lowered);
   }
   return program;

@@ -20,6 +20,7 @@ namespace {
 
 using Slice = LayerTable::Slice;
 
+/// Of all chunks of the stage.
 std::vector<Slice> slices_of(const LayerTable& layers, Stage stage) {
   std::vector<Slice> slices;
   for (const auto& chunk : layers.slices) slices.push_back(chunk.at(stage.value));
@@ -78,6 +79,7 @@ void add_offloaded(MemoryBudget& budget, const WorkloadSpec& spec,
   const auto expert_ranks = static_cast<double>(plan.expert_shards());
   const double all_experts = training.offload_experts ? 1 : away;
   const double whole_experts = training.offload_experts ? parameters.all.experts : 0;
+  // Owners under ZeRO have their share away; of experts that live there, all of it.
   const double states_away =
       away * parameters.all.dense / shards(plan.zero, Shards::optimizer, dense_ranks) +
       all_experts * parameters.all.experts / shards(plan.zero, Shards::optimizer, expert_ranks);
@@ -115,11 +117,14 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
   if (keeps_both(spec)) budget.gradients += Bytes{half_bytes * sharded(Shards::gradients)};
   if (training.update_memory == TrainingSpec::UpdateMemory::flat)
     budget.update += Bytes{flat_update_bytes * sharded(Shards::optimizer)};
+  // Weights of products may be kept in the one byte in which they are gathered.
   const double saved = weight_bytes - kept_product_bytes(spec.communication, plan.zero);
   const double one_byte = parameters.one_byte.dense + active * parameters.one_byte.experts;
   budget.parameters = Bytes{weight_bytes * sharded(Shards::parameters) - saved * one_byte};
+  // Weights that the rank has whole but others update.
   add_cast_sources(budget, spec, sharded(Shards::parameters) - sharded(Shards::optimizer),
                    parameters.largest_layer);
+  // The second copy of ZeRO++.
   if (plan.hpz > 1)
     budget.parameters += Bytes{weight_bytes * parameters.all.dense / static_cast<double>(plan.hpz)};
   add_offloaded(budget, spec, parameters, away);
@@ -187,8 +192,10 @@ class StageActivations {
 
   Bytes at(const std::vector<double>& in_flight) const {
     expects(in_flight.size() == chunks_.size(), "in_flight has one entry per chunk");
+    // What is there once, in equal slices: the longest slice is the worst one.
     Bytes sum = longest_slice() * (beside_ + rebuilt_ + fetched_ + paired_);
     const auto slices = static_cast<double>(spec_.plan.slices);
+    // The end of a backward has no layer left to rebuild: of the two the larger one counts.
     sum += std::max(Bytes{0}, slices * last_ - longest_slice() * rebuilt_);
     for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
       sum += in_flight[chunk] * chunks_[chunk];
@@ -252,10 +259,13 @@ int communicators(const WorkloadSpec& spec, const std::vector<Slice>& slices) {
   count += plan.tp > 1;
   count += plan.cp > 1;
   count += plan.dp * plan.cp > 1;
+  // Hybrid sharding: the ranks that share out, and those of like index, unless these are all.
   if (plan.shard_groups() > 1)
     count += 1 + (plan.dp_replicate > 1 && plan.dp_replicate < plan.dp * plan.cp);
   count += plan.pp > 1;
+  // Stages that hold the same layers in opposite directions reduce between each other.
   count += plan.pp > 1 && plan.chunk_map().copies() > 1;
+  // First and last stage add up the gradients of their embedding.
   count += plan.pp > 1 && plan.chunk_placement == ChunkPlacement::loop && shares_embedding &&
            (spec.model.tied_embeddings || spec.model.mtp_layers > 0);
   if (spec.model.moe) {
@@ -281,6 +291,7 @@ void add_working_copies(MemoryBudget& budget, StageActivations& activations,
   activations.at_the_end(largest);
   const bool copied = spec.communication.reduce_copy == CommunicationSpec::ReduceCopy::bf16;
   const double gathered = spec.plan.zero > 0 ? weight_bytes * bucket : 0;
+  // One behind the other: the reduction is over when weights are gathered.
   budget.update += Bytes{std::max(gathered, copied ? half_bytes * parameters : 0)};
 }
 
@@ -298,6 +309,7 @@ void add_update_passes(MemoryBudget& budget, const WorkloadSpec& spec,
                           gradient_bytes(spec.communication)};
   const Bytes held{update_held(spec.runtime, sizes, largest_tensor(spec, slices))};
   const bool flat = spec.training.update_memory == TrainingSpec::UpdateMemory::flat;
+  // Passes of a flat update are what it holds anyway.
   budget.update = flat ? std::max(budget.update, held) : budget.update + held;
 }
 
@@ -305,9 +317,12 @@ void add_update_passes(MemoryBudget& budget, const WorkloadSpec& spec,
 
 Bytes counted(const MemoryBudget& budget, MemoryCount count) {
   const Bytes states = budget.passes() - budget.activations - budget.communicators;
+  // Adam makes its moments in the first update, which no backward pass has met.
   if (count == MemoryCount::first_step)
     return states + std::max(budget.activations - budget.moments, budget.update);
+  // Communicators take their buffers from the device, not from the allocator.
   if (count == MemoryCount::allocated) return budget.peak() - budget.communicators;
+  // What `nvidia-smi` sees, free blocks of the allocator and the context included.
   if (count == MemoryCount::device) {
     const Bytes kept =
         budget.cached > Bytes{0} ? budget.cached : budget.activations + budget.update;
@@ -342,15 +357,18 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                      slices);
   add_update_passes(budget, spec, parameters, slices);
   const Bytes waiting = waiting_gradients(spec, cluster, slices);
+  // The worst moments of device and host need not be the same.
   Bytes stored{0};
   for (const std::vector<double>& moment : moments) {
     budget.activations = std::max(budget.activations, activations.at(moment) + waiting);
     stored = std::max(stored, activations.on_host(moment));
   }
+  // All devices of a host are taken to hold what this stage holds.
   budget.host = static_cast<double>(cluster.host.devices_per_host) * (budget.host + stored);
   budget.host_capacity = cluster.host.memory_capacity;
   budget.storage = static_cast<double>(cluster.host.devices_per_host) * budget.storage;
   budget.storage_capacity = cluster.host.storage_capacity;
+  // HCCL takes its buffer size twice for each communicator.
   budget.communicators =
       static_cast<double>(2 * communicators(spec, slices)) * cluster.collectives.buffer;
   budget.buffers += budget.communicators;
@@ -361,10 +379,12 @@ void add_cached(MemoryBudget& budget, const WorkloadSpec& spec, const LayerTable
                 Stage stage, const std::vector<std::vector<double>>& moments) {
   if (!replays_allocator(spec)) return;
   double most = 0;
+  // A stage that can be replayed has one chunk.
   for (const std::vector<double>& moment : moments) most = std::max(most, moment.front());
   const auto in_flight = static_cast<std::int64_t>(std::ceil(most));
   const KeptByAllocator kept =
       replay_allocator(spec, layers.slices.front().at(stage.value), in_flight);
+  // The states count gradients that come and go already.
   budget.cached = kept.reserved - kept.gradients;
 }
 

@@ -9,6 +9,7 @@ constexpr Range layer_count = between(0, 100000);
 constexpr Range width = between(1, 1 << 24);
 constexpr Range heads = between(1, 65536);
 
+/// What the spec holds of this kind, or its defaults where it held another.
 template <class Attention>
 Attention& as(AttentionSpec& spec) {
   if (auto* held = std::get_if<Attention>(&spec)) return *held;
@@ -124,6 +125,7 @@ void describe(Visitor& visitor, ModelSpec& spec) {
   visitor.field({"hidden", &spec.hidden, "hidden width", width, true});
   visitor.section("attention", "attention of every layer that has no linear one",
                   [&](Visitor& v) { describe(v, spec.attention); });
+  // A model without the section has no such layers at all.
   bool has_states = spec.linear.has_value();
   visitor.optional_section("linear_attention", "attention without a softmax", has_states,
                            [&](Visitor& v) {

@@ -17,6 +17,7 @@ double model_products(const ModelSpec& model) {
 
 ModelStates states_of(const WorkloadSpec& spec) {
   const double parameters = count_parameters(spec.model).total;
+  // Weights of products that stay in the form in which they are gathered.
   const double saved = weight_bytes - kept_product_bytes(spec.communication, spec.plan.zero);
   return {.parameters = Bytes{weight_bytes * parameters - saved * model_products(spec.model)},
           .gradients = Bytes{gradient_bytes(spec.communication) * parameters},

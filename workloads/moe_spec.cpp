@@ -23,6 +23,7 @@ void describe(Visitor& visitor, RoutingSpec& spec) {
   auto current = static_cast<std::size_t>(spec.distribution);
   const auto take = [&spec](RoutingSpec::Distribution d) { spec.distribution = d; };
   using Distribution = RoutingSpec::Distribution;
+  // The same seed draws the same loads in every forecast.
   const auto seed = [&spec](Visitor& v) {
     v.field({"seed", &spec.seed, "of the draws", between(0, 9e15)});
   };
@@ -119,9 +120,13 @@ void describe(Visitor& visitor, MoeSpec& spec) {
                  "how rows of tokens come into the order of their experts and back: one kernel "
                  "each way, or the selections, zeros and sums of the framework"});
   visitor.field(
-      {"experts", choice(spec.products, {{"grouped"}, {"multi_stream"}, {"sequential"}}),
+      {"experts",
+       choice(spec.products,
+              {{"grouped"}, {"multi_stream"}, {"sequential"}, {"batched"}, {"fused"}}),
        "products of the experts of a rank: in one kernel; a launch for each, side by side "
-       "on several streams; or expert by expert with the copies around them"});
+       "on several streams; expert by expert with the copies around them; with capacity_pad, as "
+       "the library's product of batches; or in one kernel each with activation and casts to "
+       "MXFP8 (docs/models/fp8.md)"});
   visitor.field(
       {"dispatcher",
        choice(spec.dispatcher, {{"default"},

@@ -27,6 +27,7 @@ OperatorBound bound_of_kernels(std::span<const Operator> kernels, const DeviceSp
   const auto share = [&](auto make_faster) {
     DeviceSpec faster = device;
     make_faster(faster);
+    // To first order: a resource on which all of the time depends takes off as much as it gains.
     return (1 - time_of_kernels(kernels, faster, fp8) / time) / small_step;
   };
   const double compute = share([](DeviceSpec& d) {
@@ -37,6 +38,7 @@ OperatorBound bound_of_kernels(std::span<const Operator> kernels, const DeviceSp
       share([](DeviceSpec& d) { d.memory_bandwidth = (1 + small_step) * d.memory_bandwidth; });
   const double vector =
       share([](DeviceSpec& d) { d.vector_peak = (1 + small_step) * d.vector_peak; });
+  // What no resource explains is the start of the kernels.
   const std::array shares{compute, memory, vector, 1 - compute - memory - vector};
   constexpr std::array bounds{OperatorBound::compute, OperatorBound::memory, OperatorBound::vector,
                               OperatorBound::launch};
@@ -160,6 +162,7 @@ OperatorForecast OperatorForecaster::collective(const OperatorRequest& request) 
   forecast.time = collective_time(fabric_, request);
   forecast.launch = cluster().device.launch.communication;
   const Fabric faster(with_faster_links(cluster()));
+  // Latencies bound the time where faster links would save less than half of what they gain.
   const double share = (1 - collective_time(faster, request) / forecast.time) / small_step;
   forecast.bound = share >= 0.5 ? OperatorBound::link : OperatorBound::latency;
   forecast.efficiency = least_collective_time(fabric_, request) / forecast.time;

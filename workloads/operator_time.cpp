@@ -39,6 +39,7 @@ Seconds tiled_time(const GroupedMatmulWork& w, const MatmulEfficiency& efficienc
   for (const double r : sides)
     for (const double c : sides) {
       if (r * c > area) continue;
+      // Formula (1) of docs/models/kernels.md.
       const double waves = std::ceil(w.groups * std::ceil(w.m / r) * std::ceil(w.n / c) / cores);
       const double slower = std::pow(area / (r * c), efficiency.tile_exponent);
       core_flops = std::min(core_flops, waves * 2 * r * c * (w.k + efficiency.fill) * slower);
@@ -56,6 +57,7 @@ Seconds vector_time(Flops flops, const DeviceSpec& device) {
   return flops / (device.efficiency.vector * device.vector_peak);
 }
 
+/// FP8 takes the numbers of plain products where the device has none for it.
 const MatmulEfficiency& product_efficiency(const EfficiencySpec& spec, bool in_fp8) {
   return in_fp8 && spec.matmul_fp8 ? *spec.matmul_fp8 : spec.matmul;
 }
@@ -64,6 +66,7 @@ const MatmulEfficiency& grouped_efficiency(const EfficiencySpec& spec, bool in_f
   return in_fp8 && spec.grouped_matmul_fp8 ? *spec.grouped_matmul_fp8 : spec.grouped_matmul;
 }
 
+/// Devices without FP8 run such products in half precision.
 bool runs_in_fp8(const Operator& op, const DeviceSpec& device, bool fp8) {
   return fp8 && op.fp8 != Fp8::none && device.matmul_peak_fp8.value() > 0;
 }
@@ -85,6 +88,7 @@ Seconds product_time(const Operator& op, const GroupedMatmulWork& w,
                      const DeviceSpec& device) {
   Seconds time = std::max(tiled_time(w, efficiency, peak, device.cube_cores),
                           op.flops / (efficiency.sustained * peak));
+  // Rows that are no multiple of 16 bytes: an A100 works without its tensor cores.
   if (!w.aligned) time = std::max(time, op.flops / (device.efficiency.unaligned * peak));
   const double fraction = efficiency.memory.value_or(device.efficiency.memory.peak);
   const Seconds memory = memory_time(op.bytes, fraction, device);
@@ -130,6 +134,7 @@ Seconds stream_time(const Operator& op, const MemoryBoundWork& w, const DeviceSp
     const double found = std::min(1.0, e.cache_share * (e.cache / op.bytes));
     share = found / e.cache_speedup + 1 - found;
   }
+  // A block of threads per token pays for each row as for some more elements.
   if (w.kind == VectorKind::block_activation && w.row > 0) share *= 1 + e.block_row / w.row;
   const Seconds memory = memory_time(share * op.bytes, e.fraction(w.kind), device);
   return e.ramp + std::max(vector_time(op.flops, device), memory);
@@ -161,11 +166,13 @@ Seconds fused_time(const Operator& op, const FusedWork& w, const DeviceSpec& dev
 double power_draw(const Operator& op, const DeviceSpec& device, bool fp8) {
   const double time = operator_time(op, device, fp8).value();
   if (!(time > 0)) return 0;
+  // Without a limit a kernel that is slowed down would draw that much more.
   const double full = operator_time(op, without_power_limit(device), fp8).value();
   if (full < time) return time / full;
   const PowerCap& cap = *device.power_cap;
   const bool in_fp8 = runs_in_fp8(op, device, fp8);
   const FlopsPerSecond peak = in_fp8 ? device.matmul_peak_fp8 : device.matmul_peak;
+  // As much of the limit as the product reaches of the rate that it could sustain.
   const auto of_product = [&](const MatmulEfficiency& efficiency) {
     return std::min(1.0, (op.flops / (efficiency.sustained * peak)).value() / time);
   };

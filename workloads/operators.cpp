@@ -51,6 +51,7 @@ Operator gradient_norm(double owned_parameters, double gradient_bytes) {
           .launch = LaunchClass::vector};
 }
 
+/// Roles without a kind of their own stream as element-wise kernels do.
 VectorKind kind_of(OperatorRole role) {
   using enum OperatorRole;
   switch (role) {

@@ -12,6 +12,7 @@ void append_code(Instructions& out, const Instructions& more) {
   out.insert(out.end(), more.begin(), more.end());
 }
 
+/// What the forward did not keep is made first.
 void append_backward(Instructions& out, const PlacedPiece& placed) {
   if (placed.recomputed) append_code(out, placed.piece->recompute);
   append_code(out, placed.piece->backward);
@@ -27,6 +28,7 @@ Instructions take_turns(const Instructions& a, const Instructions& b) {
     const Instructions& own = *code[turn];
     std::size_t& next = at[turn];
     if (next == own.size()) continue;
+    // At least one instruction a turn, so that the wait which ended the last one is passed.
     do {
       out.push_back(own[next++]);
     } while (next < own.size() && !std::holds_alternative<Wait>(own[next]));
@@ -52,6 +54,7 @@ Instructions PieceLibrary::with_own_slots(Instructions code) {
 
 const Instructions& PieceLibrary::moe_pair(const PieceKey& forward, const PieceKey& backward) {
   Instructions& pair = moe_pairs_[{forward, backward}];
+  // Layers that are alike make the same pair, which is lowered once.
   if (!pair.empty()) return pair;
   const auto passes = [&](PieceKey key, std::size_t variant) {
     key.slice = 0;  // pairs are of whole sequences
@@ -80,6 +83,7 @@ Instructions PieceLibrary::zipped(const Pieces& forward, const Pieces& backward,
     return static_cast<std::size_t>(std::distance(place, backward.rend()));
   };
   while (f != forward.end() || b != backward.rend()) {
+    // Only two MoE layers run as one; of others the forward goes first.
     const bool f_alone = f != forward.end() && (b == backward.rend() || !pairs(*f));
     const bool b_alone = b != backward.rend() && (f == forward.end() || !pairs(*b));
     const bool together = !f_alone && !b_alone;

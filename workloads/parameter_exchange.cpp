@@ -51,7 +51,9 @@ double tensors(const PieceKey& key, const ModelSpec& model) {
   const std::size_t products = matrices(key, model).size();
   if (products == 0) return 0;
   const bool head = key.kind == PieceKind::head;
+  // A table by itself, or the head with the last norm.
   if (products == 1) return head ? 2 : 1;
+  // A gate is apart from what it gates, and a layer has two norms.
   return static_cast<double>(products) + (model.ffn.kind == FeedForwardSpec::Kind::swiglu ? 3 : 2);
 }
 
@@ -73,6 +75,7 @@ void DataParallel::fetch_for_backward(const PlacedPiece& placed, Slots& slots, I
   const std::vector<double> shares = matrices(placed.piece->key, spec_.model);
   double behind = 0;  // of what comes behind it in the layer
   for (auto share = shares.rbegin(); share != shares.rend(); ++share) {
+    // Between both reads of a product all that stands behind it is read, forward and backward.
     if (2 * behind * placed.parameters.dense >= reuse_distance)
       gather_list(placed, *share, slots, out);
     behind += *share;
@@ -98,6 +101,7 @@ void DataParallel::wait_for_all(const Slots& gathered, Slots& reducing, Instruct
   for (const Slots* slots : {&gathered, static_cast<const Slots*>(&reducing)})
     for (const std::uint32_t slot : *slots) out.push_back(Wait{slot});
   reducing.clear();
+  // `torch.cuda.synchronize()` at the end of `fetch_sub_module`.
   out.push_back(HostSync{});
 }
 

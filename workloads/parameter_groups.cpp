@@ -8,6 +8,7 @@
 namespace stepcast {
 namespace {
 
+/// Of a feed-forward part: its matrices, biases between them, and the bias of its output.
 struct FeedForwardSize {
   double weights, inner_biases, outer_biases;
 };
@@ -30,6 +31,7 @@ ParameterGroups parameters(const GroupedQueryAttention& attention, const ModelSp
     groups.tensor += query;
     groups.key_value += key_value;
   }
+  // The bias of the output is added where all ranks hold the sum.
   if (model.bias == ModelSpec::Bias::all) groups.replicated += hidden;
   switch (model.qk_norm) {
     case ModelSpec::QkNorm::none:
@@ -38,6 +40,7 @@ ParameterGroups parameters(const GroupedQueryAttention& attention, const ModelSp
       groups.replicated += 2 * static_cast<double>(attention.head_dim);
       break;
     case ModelSpec::QkNorm::full:
+      // of `key_value` keys are one half
       groups.replicated += query + key_value / 2;
       break;
   }
@@ -67,6 +70,7 @@ ParameterGroups parameters(const LatentAttention& attention, const ModelSpec& mo
   const double latent = kv_rank + static_cast<double>(attention.rope_dim);
   const double output = heads * static_cast<double>(attention.v_dim);
 
+  // Latents and their norms are on every tensor rank; what is projected up from them is split.
   ParameterGroups groups{.tensor = kv_rank * key_value + output * hidden,
                          .replicated = hidden * latent + kv_rank};
   if (attention.q_lora_rank > 0) {
@@ -139,6 +143,7 @@ ParameterGroups moe_ffn_parameters(const ModelSpec& model) {
   ParameterGroups groups;
   groups.experts = experts * (expert.weights + expert.inner_biases + expert.outer_biases);
   groups.tensor = shared_experts * (shared.weights + shared.inner_biases);
+  // Every tensor rank has the whole router.
   groups.replicated =
       shared_experts * shared.outer_biases + static_cast<double>(model.hidden) * experts;
   if (moe.correction_bias) groups.replicated += experts;
@@ -172,11 +177,13 @@ ParameterGroups mixer_products(const ModelSpec& model, bool linear) {
     const LinearAttentionSizes sizes = linear_attention_sizes(*model.linear);
     return {.tensor = static_cast<double>(model.hidden) * (sizes.projected + sizes.values)};
   }
+  // Matrices alone.
   ModelSpec plain = model;
   plain.bias = ModelSpec::Bias::none;
   plain.qk_norm = ModelSpec::QkNorm::none;
   ParameterGroups groups = attention_parameters(plain);
   if (const auto* latent = std::get_if<LatentAttention>(&model.attention)) {
+    // Scales of the norms on latents.
     groups.replicated -= static_cast<double>(latent->q_lora_rank + latent->kv_lora_rank);
     if (latent->sparse()) groups.replicated -= indexer_norm(*latent);
   }
@@ -196,6 +203,7 @@ ParameterGroups product_parameters(const ModelSpec& model, LayerParts parts) {
   plain.moe->correction_bias = false;
   plain.moe->shared_gate = false;
   groups += moe_ffn_parameters(plain);
+  // moe_ffn_parameters() counts the router.
   groups.replicated -= static_cast<double>(model.hidden * plain.moe->experts);
   return groups;
 }
@@ -205,6 +213,7 @@ bool mtp_is_moe(const ModelSpec& model) { return model.is_moe_layer(model.layers
 ParameterGroups mtp_parameters(const ModelSpec& model) {
   const auto hidden = static_cast<double>(model.hidden);
   ParameterGroups groups = layer_parameters(model, {mtp_is_moe(model)});
+  // A projection of both inputs to one width, norms on both, and one behind the layer.
   groups.tensor += 2 * hidden * hidden;
   groups.replicated += 3 * norm_width(model);
   return groups;
@@ -219,6 +228,7 @@ ParameterGroups mtp_product_parameters(const ModelSpec& model) {
 
 RankParameters on_rank(const ModelSpec& model, const ParallelPlan& plan,
                        const ParameterGroups& groups) {
+  // Tensor ranks beyond the number of key/value heads hold copies.
   std::int64_t key_value_split = plan.tp;
   if (const auto* attention = std::get_if<GroupedQueryAttention>(&model.attention)) {
     key_value_split = std::min(plan.tp, attention->kv_heads);

@@ -28,6 +28,7 @@ double matmul_weights(const ModelSpec& model, bool moe_layer) {
   if (!moe_layer) return weights + dense_ffn_parameters(plain).sum();
   plain.moe->correction_bias = false;
   const ParameterGroups groups = moe_ffn_parameters(plain);
+  // Of the routed experts a token passes those that it chooses.
   const double chosen =
       static_cast<double>(plain.moe->top_k) / static_cast<double>(plain.moe->experts);
   return weights + groups.dense() + chosen * groups.experts;
@@ -66,11 +67,13 @@ double indexer_saves(const LatentAttention& a, const ModelSpec& model, std::int6
 /// FLOPs of training one token in one layer, without its feed-forward part.
 double mixer_flops(const ModelSpec& model, std::int64_t sequence, std::int64_t window,
                    bool linear) {
+  // Training is three times the forward: each product has two in the backward pass.
   if (linear) return 3 * (2 * mixer_products(model, true).sum() + recurrence_flops(*model.linear));
   const double products = 3 * 2 * mixer_products(model, false).sum();
   const auto* latent = std::get_if<LatentAttention>(&model.attention);
   if (latent == nullptr || !latent->sparse())
     return products + 3 * core_flops(model, sequence, window);
+  // The indexer scores all tokens before a query, which then sees `index_top_k` of them.
   const double scores =
       twice_keys(sequence, 0) * static_cast<double>(latent->index_heads * latent->index_dim);
   return products + 3 * (core_flops(model, sequence, latent->index_top_k) + scores) -
@@ -139,10 +142,12 @@ double training_flops_per_token(const ModelSpec& model, std::int64_t sequence, b
   double forward = (layers - moe_count) * layer(false) + head;
   if (moe_count > 0) forward += moe_count * layer(true);
   if (with_mtp) {
+    // Both inputs of the module are projected to one.
     const double projection = 2 * 2 * hidden * hidden;
     forward +=
         static_cast<double>(model.mtp_layers) * (layer(mtp_is_moe(model)) + projection + head);
   }
+  // Models with several kinds of attention have their windows in other_mixers().
   if (model.has_windows() && !model.linear) {
     for (std::int64_t i = 0; i < model.layers; ++i)
       forward -= core_flops(model, sequence, 0) - core_flops(model, sequence, model.window_of(i));

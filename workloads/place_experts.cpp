@@ -36,6 +36,7 @@ class Places {
   std::vector<std::size_t> left_;
 };
 
+/// Stable, so that experts of equal load keep their order on every machine.
 std::vector<std::size_t> heaviest_first(const std::vector<double>& loads) {
   std::vector<std::size_t> order(loads.size());
   std::iota(order.begin(), order.end(), 0);
@@ -50,6 +51,7 @@ std::vector<std::size_t> copies_of(const std::vector<double>& loads, std::uint32
   const auto share = [&](std::size_t e) { return loads[e] / static_cast<double>(copies[e]); };
   for (std::size_t i = 0; i < spare; ++i) {
     std::size_t best = loads.size();
+    // No rank holds an expert twice.
     for (std::size_t e = 0; e < loads.size(); ++e)
       if (copies[e] < ranks && (best == loads.size() || share(e) > share(best))) best = e;
     if (best < loads.size()) ++copies[best];
@@ -93,6 +95,7 @@ void place_shadows(const std::vector<double>& loads, std::uint32_t ranks, std::s
     const std::uint32_t rank = places.least(holders[best]).value();
     const double before = share(best);
     holders[best].push_back(rank);
+    // The other holders give up what the new one takes.
     for (const std::uint32_t holder : holders[best])
       if (holder != rank) places.add(holder, share(best) - before);
     places.put(rank, share(best));
@@ -135,6 +138,7 @@ ExpertHolders place_copies(const std::vector<double>& loads, std::uint32_t ranks
                            MoeSpec::Placement placement, std::int64_t spare) {
   const auto room = static_cast<std::size_t>(spare);
   ExpertHolders holders;
+  // With balanced placement everything may go anywhere; else experts stay, and copies alone move.
   if (spare > 0 && placement == MoeSpec::Placement::balanced) {
     holders = place_all(loads, ranks, room);
     choose_owners(holders, ranks);
@@ -154,6 +158,7 @@ std::vector<double> copied_experts(const ExpertHolders& holders, std::uint32_t r
       ++received[rank];
     }
   }
+  // Ranks send and receive at the same time, so that the busier direction counts.
   std::ranges::transform(sent, received, sent.begin(),
                          [](double a, double b) { return std::max(a, b); });
   return sent;
@@ -172,6 +177,8 @@ std::vector<double> moved_experts(const ExpertHolders& before, const ExpertHolde
   std::vector<double> result(ranks, 0);
   std::set<std::uint32_t> open, free;
   for (std::uint32_t r = 0; r < ranks; ++r) open.insert(r), free.insert(r);
+  // Ranks may trade places: each place goes to the rank that holds most of its experts already, so
+  // that few move.
   while (!open.empty()) {
     std::uint32_t place = *open.begin(), rank = *free.begin();
     for (const std::uint32_t p : open)

@@ -25,6 +25,7 @@ Seconds of_class(const OperatorClassTimes& times, LaunchClass launch) {
   return Seconds{0};
 }
 
+/// What a wait for the stream counts as.
 ExposedKind exposed_kind(Stream stream) {
   switch (stream) {
     case Stream::tensor:
@@ -100,6 +101,7 @@ const char* name(ExposedKind kind) {
 }
 
 double AttentionScaling::factor(double pairs, double tokens) const {
+  // What is lost at the diagonal follows the tokens, all other work the pairs that see each other.
   const double share = (pairs + half * tokens) / (1 + half);
   return (fixed + std::max(share * work, floor)) / (fixed + std::max(work, floor));
 }
@@ -114,6 +116,7 @@ OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime, const Cl
     case RuntimeSpec::Dispatch::eager:
       cost.main = dispatch;
       break;
+    // One thread hands operators over, another launches them (docs/models/segments.md).
     case RuntimeSpec::Dispatch::task_queue:
       cost.main = host.task_queue_main * dispatch;
       cost.worker = host.task_queue_worker * dispatch;
@@ -128,9 +131,14 @@ OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime, const Cl
 OperatorCost operator_issue(const Operator& op, const RuntimeSpec& runtime,
                             const ClusterSpec& cluster, bool in_graph) {
   OperatorCost cost = issue_cost(op.launch, runtime, cluster, op.in_call);
+  // The main thread compiles shapes that no cache holds before it issues them.
+  if (op.begins_again)
+    cost.main += static_cast<double>(runtime.recompute_statements) *
+                 cluster.host.statement.value() / runtime.host_speed;
   if (op.routed) cost.compile = compile_cost(runtime, cluster.host);
   cost.main += cost.compile;
   if (!in_graph || !op.captured) return cost;
+  // One launch for the graph, so that each operator in it costs the host a part of its own.
   cost.main *= cluster.host.graph_sink_factor;
   cost.compile *= cluster.host.graph_sink_factor;
   return cost;
@@ -158,6 +166,7 @@ void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions
   for (std::size_t i = 0; i < variants.front().size(); ++i) {
     const LayerItem& item = variants.front()[i];
     if (const auto* op = std::get_if<Operator>(&item)) {
+      // Documents differ by micro-batch, so that attention over them has a segment of its own.
       if (const auto* attention = std::get_if<AttentionWork>(&op->work);
           attention != nullptr && spec_.documents) {
         flush();
@@ -173,6 +182,7 @@ void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions
       continue;
     }
     in_graph = false;
+    // A graph that runs on the device as a whole reads nothing back on its way.
     const bool to_host =
         std::holds_alternative<HostReadback>(item) || std::holds_alternative<CopyToHost>(item);
     if (to_host && !reads_back()) continue;
@@ -187,6 +197,7 @@ void ProgramBuilder::communicate(const LayerItem& item, Instructions& out) {
     const std::uint32_t slot = slot_of(call->id);
     issue(call->name, call->group, call->call, slot, true, out, call->algorithm, call->in_kernel,
           call->kernel);
+    // Until its WaitFor operators run beside it.
     if (call->overlapped) {
       expects(call->id.role != CommunicationRole::other, "what is waited for later has a role");
       under_way_.insert(call->id);
@@ -290,6 +301,7 @@ std::uint32_t ProgramBuilder::slot_of(const CommunicationId& id) {
 
 std::uint32_t ProgramBuilder::scaled_segment(const Operator& op, const AttentionWork& work,
                                              bool in_graph) {
+  // Whatever documents leave out, the kernel reads and writes all of its operands.
   Operator traffic = op;
   traffic.work = MemoryBoundWork{};
   traffic.flops = Flops{0};
@@ -330,6 +342,7 @@ std::uint32_t ProgramBuilder::keep(const Operator& op, const OperatorCost& cost)
 
 std::uint32_t ProgramBuilder::segment_of(std::vector<Run> variants,
                                          const AttentionScaling& scaling) {
+  // All that a replay sees, so that equal segments are stored once.
   SegmentKey key{{scaling.fixed, scaling.work, scaling.floor, scaling.half, 0, 0, 0}};
   for (const Run& run : variants) {
     for (std::size_t i = 0; i < run.costs.size(); ++i) {
@@ -344,6 +357,7 @@ std::uint32_t ProgramBuilder::segment_of(std::vector<Run> variants,
   if (inventory_ != nullptr)
     for (std::size_t v = 0; v < inventory_->of.size(); ++v)
       inventory_->of[v].push_back(variants[variants.size() == 1 ? 0 : v].kept);
+  // `segments` holds the first variant.
   for (std::size_t v = 0; v < program_.variants.size(); ++v)
     program_.variants[v].emplace_back(variants[variants.size() == 1 ? 0 : v + 1].costs);
   program_.segment_names.push_back(std::move(variants.front().names));

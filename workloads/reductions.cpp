@@ -21,11 +21,13 @@ double largest_of_expert(const WorkloadSpec& spec) {
 double bucket_elements(const WorkloadSpec& spec, GroupKind group) {
   const auto replicas = static_cast<double>(group_size(spec.plan, group));
   const double elements = bucket_elements(spec.communication, replicas);
+  // With `auto` a bucket ends behind a whole parameter, and a matrix of an expert may be longer.
   if (group != GroupKind::expert_data || spec.communication.bucket) return elements;
   return std::max(elements, largest_of_expert(spec));
 }
 
 bool has_buckets(std::size_t chunk, std::int64_t zero, std::int64_t copies) {
+  // Megatron-LM: disable_bucketing=(model_chunk_idx > 0), here unless each backward reduces.
   return chunk == 0 || zero >= 2 || copies > 1;
 }
 
@@ -77,6 +79,7 @@ void DataParallel::add_up_received(const Share& share, Instructions& out) {
   for (const auto& [part, parameters] :
        {std::pair{Part::dense, share.dense}, {Part::expert, share.expert}}) {
     if (replicas(part) <= 1) continue;
+    // All replicas' parts are read in BF16, and the rank's own sums are written in FP32.
     received += parameters;
     sums += parameters / replicas(part);
   }

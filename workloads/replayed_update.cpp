@@ -36,6 +36,7 @@ void ReplayedUpdate::prepare(CachingAllocator& memory) const {
 }
 
 void ReplayedUpdate::run(CachingAllocator& memory, std::vector<Handle>& gradients) const {
+  // The BF16 copy of all gradients, which is reduced before weights are gathered.
   if (both_ && half_copy_) memory.touch(weights_.all);
   if (flat_) {
     reduce(memory);

@@ -36,6 +36,7 @@ LayerItems behind_gradients(LayerItems items, double gradient_bytes, const char*
       out.push_back(std::move(item));
       continue;
     }
+    // The product no longer reads and writes the sum of all micro-batches.
     op->bytes += Bytes{(half_bytes - 2 * gradient_bytes) * weights};
     op->accumulated = 0;
     Operator more = beside(*op, what, flops * weights, moved * weights);
@@ -66,6 +67,7 @@ LayerItems with_weight_casts(LayerItems items) {
     const auto* op = std::get_if<Operator>(&item);
     const double read = op != nullptr ? op->weights : 0;
     const double written = op != nullptr ? op->accumulated : 0;
+    // In front of the product that reads them; gradients behind the one that makes them.
     if (read > 0) out.push_back(beside(*op, " weights cast", 0, moved * read));
     std::optional<Operator> gradient;
     if (written > 0) gradient = beside(*op, " cast", 0, moved * written);
@@ -88,6 +90,7 @@ LayerItems with_persistent_norms(LayerItems items) {
 
 LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& device,
                   FusionChoices& choices) {
+  // Kernels are taken apart before statements are fused. Casts come last: nothing fuses them.
   if (spec.runtime.kernels.norm == KernelSpec::Norm::persistent)
     items = with_persistent_norms(std::move(items));
   if (!spec.runtime.kernels.all_fused())

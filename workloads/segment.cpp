@@ -4,12 +4,14 @@
 
 namespace stepcast {
 
+/// The (max,+) product of matrix and clocks.
 Clocks SegmentMatrix::apply(const Clocks& clocks) const {
   const double issued = std::max(clocks.worker + worker_device, clocks.main + main_device);
   return {clocks.main + main, std::max(clocks.worker + worker, clocks.main + main_worker),
           std::max(clocks.device + device, issued)};
 }
 
+/// The (max,+) product of both matrices: of all ways through the two runs the longest.
 SegmentMatrix SegmentMatrix::then(const SegmentMatrix& next) const {
   SegmentMatrix both;
   both.main = main + next.main;
@@ -25,6 +27,7 @@ SegmentMatrix SegmentMatrix::then(const SegmentMatrix& next) const {
 Segment::Segment(std::vector<OperatorCost> operators)
     : operators_{std::move(operators)},
       compiles_{std::ranges::any_of(operators_, [](const auto& op) { return op.compile > 0; })} {
+  // R_j of docs/models/segments.md: device time from operator j to the end.
   std::vector<double> device_left(operators_.size() + 1);
   for (std::size_t i = operators_.size(); i > 0; --i) {
     device_left[i - 1] = device_left[i] + operators_[i - 1].device;
@@ -33,6 +36,7 @@ Segment::Segment(std::vector<OperatorCost> operators)
   for (std::size_t i = 0; i < operators_.size(); ++i) {
     const OperatorCost& op = operators_[i];
     unit_.main += op.main;
+    // P_j: when the second thread is done with operator j, where all begins at 0.
     unit_.main_worker = std::max(unit_.main_worker, unit_.main) + op.worker;
     from_worker += op.worker;
     LaunchHulls& hulls = hulls_of(op.launch);
@@ -41,6 +45,7 @@ Segment::Segment(std::vector<OperatorCost> operators)
   }
   unit_.worker = from_worker;
   unit_.device = device_left.front();
+  // What most replays ask for.
   unit_ = from_hulls({});
 }
 
@@ -52,6 +57,7 @@ Segment::LaunchHulls& Segment::hulls_of(double launch) {
 
 // Points come with host ascending and device descending, so one scan keeps the upper hull.
 void Segment::add_point(Hull& hull, Point point) {
+  // A point that another one dominates is never the longest path.
   if (!hull.empty() && hull.back().host >= point.host) return;
   while (!hull.empty() && hull.back().device <= point.device) hull.pop_back();
   const auto back_is_below = [&hull, &point] {
@@ -88,6 +94,7 @@ SegmentMatrix Segment::from_hulls(const SpeedFactors& speed) const {
   matrix.worker = speed.host * unit_.worker;
   matrix.device = speed.device * unit_.device;
   matrix.main_worker = speed.host * unit_.main_worker;
+  // Launch latencies do not scale, so that only operators with equal ones are comparable.
   for (const LaunchHulls& hulls : hulls_) {
     matrix.main_device =
         std::max(matrix.main_device, longest(hulls.main_device, speed) + hulls.launch);

@@ -18,6 +18,7 @@ ParameterGroups ends(const ModelSpec& model, const std::vector<LayerTable::Slice
   const double matrix = static_cast<double>(model.vocabulary) * static_cast<double>(model.hidden);
   const bool logits = head || mtp;
   ParameterGroups groups;
+  // One table serves tokens, MTP modules and a tied head.
   if (embedding || mtp || (logits && model.tied_embeddings)) groups.tensor += matrix;
   if (logits && !model.tied_embeddings) groups.tensor += matrix;
   if (embedding) groups.replicated += static_cast<double>(model.positions * model.hidden);
@@ -39,6 +40,7 @@ StageParameters stage_parameters(const WorkloadSpec& spec,
     return weight_bytes * (rank.dense + rank.experts) -
            (weight_bytes - fp8_weight_bytes) * (cast.dense + cast.experts);
   };
+  // No weight here is gathered in FP8.
   add(ends(spec.model, slices), {});
   for (const LayerTable::Slice& slice : slices) {
     for (std::int64_t layer = slice.first; layer < slice.first + slice.count; ++layer) {

@@ -31,6 +31,7 @@ std::int64_t recomputed_layers(const WorkloadSpec& spec, const LayerTable::Slice
   return 0;
 }
 
+/// Of attention cores, without their projections.
 double attention_flops(const LayerItems& items) {
   double sum = 0;
   for (const LayerItem& item : items)
@@ -69,6 +70,7 @@ Share& Share::operator+=(const Share& other) {
 
 namespace {
 
+/// What the rows of a layer may depend on.
 LayerContext context_of(const WorkloadSpec& spec, const PieceKey& key, const ExpertLoads& loads,
                         double load) {
   return {.model = spec.model,
@@ -85,9 +87,12 @@ LayerContext context_of(const WorkloadSpec& spec, const PieceKey& key, const Exp
           .linear = key.linear,
           .graphs = spec.runtime.graphs,
           .block = spec.runtime.kernels.block,
-          .softmax = spec.runtime.kernels.softmax};
+          .softmax = spec.runtime.kernels.softmax,
+          .rope = spec.runtime.kernels.rope,
+          .tensor_backward = spec.communication.tensor_backward};
 }
 
+/// Rows as the model asks for them; what a framework makes of them comes behind.
 Passes unfused_passes(const WorkloadSpec& spec, const PieceKey& key, const ExpertLoads& loads,
                       double load) {
   const LayerContext context = context_of(spec, key, loads, load);
@@ -112,12 +117,14 @@ Passes unfused_passes(const WorkloadSpec& spec, const PieceKey& key, const Exper
 
 Passes run_of(Passes passes, const WorkloadSpec& spec, const DeviceSpec& device,
               FusionChoices& choices) {
+  // Choices are repeated in the order in which they were made.
   for (LayerItems* items : {&passes.forward, &passes.backward_input, &passes.backward_weight,
                             &passes.backward, &passes.recomputed})
     *items = as_run(std::move(*items), spec, device, choices);
   return passes;
 }
 
+/// Weight gradients by themselves stay as they are written.
 Passes reordered(Passes passes, const PassOrders& orders) {
   passes.forward = in_order(passes.forward, orders.forward);
   passes.backward = in_order(passes.backward, orders.backward);
@@ -131,6 +138,7 @@ Passes reordered(Passes passes, const PassOrders& orders) {
 PassOrders pass_orders(const WorkloadSpec& spec, const ClusterSpec& cluster, const PieceKey& key,
                        const ExpertLoads& loads) {
   if (spec.runtime.layer_order == RuntimeSpec::LayerOrder::plain) return {};
+  // All ranks follow the order of the fullest one, which is found before kernels are fused.
   const Passes passes = unfused_passes(spec, key, loads, loads.largest());
   const DeviceSpec device = in_step(cluster.device);
   const bool fp8 = spec.training.precision == TrainingSpec::Precision::fp8_mixed;
@@ -150,6 +158,7 @@ Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, const Pi
   };
   FusionChoices choices;  // of the rank that has most to do
   if (spec.runtime.fusion != RuntimeSpec::Fusion::none && load != loads.largest()) {
+    // All ranks fuse what pays for the fullest one.
     run_of(passes(loads.largest()), spec, device, choices);
     choices.repeat();
   }
@@ -172,6 +181,7 @@ Bytes waiting_gradients(const WorkloadSpec& spec, const ClusterSpec& cluster,
                         const std::vector<LayerTable::Slice>& slices) {
   if (spec.runtime.layer_order == RuntimeSpec::LayerOrder::plain) return Bytes{0};
   const LayerLoads loads = layer_loads(spec);
+  // Layers that are alike wait alike.
   std::set<PieceKey> kinds;
   for (const LayerTable::Slice& slice : slices) {
     for (std::int64_t i = 0; i < slice.count; ++i)
@@ -190,6 +200,7 @@ const Piece& PieceLibrary::piece(const PieceKey& key) {
   if (!fresh) return piece;
   const bool experts = has_experts(spec_.model, key.kind) && !loads_.even();
   const PassOrders orders = pass_orders(spec_, builder_.cluster(), key, loads_.of(key.loads));
+  // Ranks with other loads run the same instructions on other amounts of work.
   std::array<std::vector<LayerItems>, 5> items;
   for (std::size_t variant = 0; variant < (experts ? loads_.rank_of.size() : 1); ++variant) {
     const ExpertLoads& of_layer = loads_.of(key.loads);
@@ -199,6 +210,7 @@ const Piece& PieceLibrary::piece(const PieceKey& key) {
     piece.forward_flops += ranks * total_flops(passes.forward).value();
     piece.backward_flops += ranks * total_flops(passes.backward).value();
     piece.recompute_flops += ranks * total_flops(passes.recomputed).value();
+    // Loads of experts do not change attention.
     piece.attention_flops = attention_flops(passes.forward) + attention_flops(passes.backward);
     piece.recompute_attention_flops = attention_flops(passes.recomputed);
     piece.parameters = {passes.dense_parameters, passes.expert_parameters};
@@ -228,6 +240,7 @@ double PieceLibrary::offloaded(const PieceKey& key, bool recomputed) const {
   using Recompute = TrainingSpec::Recompute;
   const TrainingSpec& training = spec_.training;
   const bool moe = key.kind == PieceKind::moe_layer;
+  // Embedding, head and MTP modules keep what they have.
   if ((key.kind != PieceKind::dense_layer && !moe) || training.offload_activations <= 0) return 0;
   Recompute mode = recomputed ? Recompute::full : Recompute::none;
   if (training.recompute == Recompute::selective || training.recompute == Recompute::modules)
@@ -254,6 +267,7 @@ Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, 
     const Piece& lowered = piece(key);
     pieces.push_back(
         {&lowered, again, lowered.parameters, lowered.one_byte, offloaded(key, again)});
+    // Only experts that work in the step have gradients to exchange.
     pieces.back().parameters.expert *= active_;
   };
   const auto place = [&](PieceKind kind, bool again) { put({kind, slice}, again); };
@@ -261,6 +275,7 @@ Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, 
   const bool in_parts = spec_.communication.scatter_gather;
   if (layers.embedding) place(PieceKind::embedding, false);
   if (in_parts && !layers.embedding) place(PieceKind::received_input, false);
+  // MoE layers of the model before this chunk: where LayerLoads has those of the first one.
   std::size_t moe_layer = 0;
   for (std::int64_t i = 0; i < layers.first; ++i) moe_layer += spec_.model.is_moe_layer(i) ? 1 : 0;
   for (std::int64_t i = 0; i < layers.count; ++i) {
@@ -272,6 +287,7 @@ Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, 
   for (std::int64_t i = 0; i < layers.mtp; ++i) {
     put(with_loads({PieceKind::mtp_module, slice}, moe_layer + static_cast<std::size_t>(i)),
         spec_.training.recompute == TrainingSpec::Recompute::full);
+    // The first module reads the embedding, of which the stage may have no other copy.
     const bool copies = i == 0 && !holds_embedding(stage) && !spec_.model.tied_embeddings;
     if (copies)
       pieces.back().parameters.dense += static_cast<double>(spec_.model.vocabulary) *

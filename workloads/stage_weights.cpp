@@ -19,10 +19,13 @@ StageWeights stage_weights(const WorkloadSpec& spec, const LayerTable::Slice& sl
     for (const std::int64_t bytes : {layer.qkv, layer.dense, layer.widening, layer.narrowing})
       weights.bytes.push_back(bytes);
   const std::size_t behind = weights.bytes.size();
+  // A tied head beside the embedding has no table of its own.
   const bool shared = slice.embedding && spec.model.tied_embeddings;
   if (slice.head && !shared) weights.bytes.push_back(table);
+  // A backward pass makes the head's gradient first, then those of the layers from the last one on.
   if (slice.head) weights.order.push_back(shared ? 0 : behind);
   for (std::size_t weight = behind; weight > first; --weight) weights.order.push_back(weight - 1);
+  // A shared table has its place already, with the head.
   if (slice.embedding && !(slice.head && shared)) weights.order.push_back(0);
   for (const std::int64_t bytes : weights.bytes) weights.all += bytes;
   return weights;
@@ -33,6 +36,7 @@ std::vector<WeightPart> first_share(const StageWeights& weights, std::int64_t re
   std::int64_t left = weights.all / element / replicas;
   std::vector<WeightPart> parts;
   for (std::size_t weight = 0; weight < weights.bytes.size() && left > 0; ++weight) {
+    // The last one may be cut.
     parts.push_back({weight, std::min(left, weights.bytes[weight] / element)});
     left -= parts.back().elements;
   }

@@ -15,6 +15,7 @@ void start_as_issued(const std::vector<StageCall>& calls, Instructions& instruct
     if (communicate == nullptr) continue;
     const StageCall& call = calls.at(communicate->call);
     if (call.stream != Stream::data) continue;
+    // The first one of its group that is under way waits for none.
     const auto [last, first] = under_way.try_emplace(call.group, communicate->slot);
     if (first) continue;
     if (last->second != communicate->slot) out.push_back(Wait{last->second});

@@ -55,6 +55,7 @@ std::vector<Statements> parts(Statements group, const DeviceSpec& device, Fusion
   std::size_t from = 0;
   for (std::size_t i = 0; i + 1 < group.size(); ++i) {
     const Statements before = group.subspan(from, i + 1 - from), after = group.subspan(i + 1);
+    // Only a reduction must end before its readers begin: its rows stay on the chip, or leave it.
     if (limit == 0 || !group[i].flow->reduces()) continue;
     if (choices.take(kept_on_chip(before, after) <= limit)) continue;
     result.push_back(before);
@@ -78,6 +79,7 @@ Traffic traffic(Statements part, Statements behind) {
     for (const VectorFlow::Operand& r : op.flow->reads)
       if (!is_written(part, r.value)) moved[r.value] = std::max(moved[r.value], r.bytes);
   }
+  // What anything behind the part reads has to leave the chip.
   for (const Operator& op : part) {
     const VectorFlow::Operand& w = op.flow->written;
     const bool leaves = group.results.find(w.value) != std::string::npos;
@@ -161,6 +163,7 @@ void add_group(LayerItems& out, Statements group, const DeviceSpec& device,
       continue;
     }
     auto* before = out.empty() ? nullptr : std::get_if<Operator>(&out.back());
+    // Groups that were cut are not stacked.
     const bool beside = group.front().flow->group->beside && all.size() == 1;
     if (beside && before != nullptr && before->role == op->role &&
         stack(*before, *op, device, choices))
@@ -180,6 +183,7 @@ LayerItems fuse_statements(LayerItems items, const DeviceSpec& device, FusionCho
   };
   for (LayerItem& item : items) {
     const Operator* op = statement(item);
+    // A group ends where another one begins, or the same begins again.
     if (op == nullptr || (!group.empty() && (op->flow->group != group.back().flow->group ||
                                              op->flow->index <= group.back().flow->index)))
       finish();

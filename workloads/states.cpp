@@ -32,6 +32,7 @@ double least_weight_bytes(const CommunicationSpec& spec) {
 }
 
 double kept_product_bytes(const CommunicationSpec& spec, std::int64_t zero) {
+  // Shards stay in BF16; else what was gathered is kept as it came.
   const bool sharded = zero >= static_cast<std::int64_t>(Shards::parameters);
   return sharded ? weight_bytes : least_weight_bytes(spec);
 }
@@ -62,6 +63,7 @@ double optimizer_state_bytes(const TrainingSpec& training) {
     case TrainingSpec::MasterWeights::stored:  // beside the cast copies, which count as weights
       return single_bytes + moment_bytes(training);
     case TrainingSpec::MasterWeights::remainder:
+      // The upper half of the master weight is the BF16 weight.
       return single_bytes - half_bytes + moment_bytes(training);
     case TrainingSpec::MasterWeights::fp16:
       break;

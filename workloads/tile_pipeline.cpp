@@ -16,6 +16,7 @@ Seconds tile_pipeline_time(std::span<const TileStage> stages, std::int64_t tiles
   const auto free_at = [&](const Tile& tile) -> Seconds& {
     return free[static_cast<std::size_t>(stages[tile.next].cores)];
   };
+  // List schedule: the task that can start first, of equals that of the oldest tile.
   for (std::size_t left = all.size() * stages.size(); left > 0; --left) {
     Tile* first = nullptr;
     Seconds start{0};

@@ -183,6 +183,7 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
              "broadcast (zero 1; InternEvo) (docs/models/data_parallel.md)"});
   });
   visitor.section("tensor", "tensor parallel collectives", [&](Visitor& v) {
+    // One piece is no overlap at all.
     Choice overlap{{{"none"}, {"chunks", true, true}},
                    [&spec] { return std::size_t{spec.tensor_chunks > 1 ? 1U : 0U}; },
                    [&spec](std::size_t i) {
@@ -192,6 +193,9 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
     v.field({"overlap", overlap,
              "chunks(n): matrix products in n pieces, each beside the collective of the next",
              overlap_pieces});
+    v.field({"backward", choice(spec.tensor_backward, {{"overlapped"}, {"serial"}}),
+             "the reduction of an input's gradient runs beside the product for the weights, or "
+             "before it"});
   });
   visitor.section("pipeline", "transfers between stages", [&](Visitor& v) {
     v.field({"scatter_gather", &spec.scatter_gather,
@@ -249,6 +253,7 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
   visitor.field({"layer_order", choice(spec.layer_order, {{"plain"}, {"overlapped"}}),
                  "overlapped: operators of a layer that do not depend on an exchange stand beside "
                  "it (docs/models/layer_order.md)"});
+  // No scope is `none`, so that the set itself says which of the two it is.
   Choice graphs{{{"none"}, {"scopes"}},
                 [&spec] { return std::size_t{spec.graphs != 0 ? 1U : 0U}; },
                 [&spec](std::size_t i) {
@@ -289,6 +294,10 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
         v.field({"hidden", &spec.compile_hidden,
                  "whether other threads compile while old kernels serve"});
       });
+  visitor.field({"recompute_statements", &spec.recompute_statements,
+                 "statements without a launch that each part of a layer takes the host more where "
+                 "it is recomputed (docs/models/host.md)",
+                 between(0, 1e6)});
   visitor.field(
       {"host_speed", &spec.host_speed,
        "host times are divided by it, but those of updates of offloaded optimizer states, which "

@@ -21,6 +21,7 @@ struct Kernel {
 };
 using Kernels = std::vector<Kernel>;
 
+/// Bytes per element.
 constexpr double copy = 2 * half_bytes;
 constexpr double cast = half_bytes + single_bytes;
 constexpr double unary = 2 * half_bytes;
@@ -168,6 +169,7 @@ const Kernels clamped_backward{{"product", 14, binary + 2 * half_bytes, "dA>G"},
 /// "a'B1": operands with their bytes per element.
 std::vector<VectorFlow::Operand> operands(std::string_view text) {
   std::vector<VectorFlow::Operand> list;
+  // In ASCII digits come before capitals, and these before small letters.
   for (const char c : text) {
     if (c == '\'')
       list.back().bytes /= 2;
@@ -204,6 +206,7 @@ std::vector<Unfused> unfused(const KernelSpec& spec, const ModelSpec& model) {
   using Activation = KernelSpec::Activation;
   using enum OperatorRole;
   std::vector<Unfused> table;
+  // A layer norm is always one kernel.
   if (spec.norm == KernelSpec::Norm::unfused && model.norm != ModelSpec::Norm::layer) {
     table.push_back({{norm, post_norm, embedding_norm, hidden_norm}, copy, &rms_norm, 1});
     table.push_back({{norm_backward, post_norm_backward},
@@ -268,6 +271,7 @@ bool is_norm(OperatorRole role) {
 /// the library's kernel, which these stand in place of.
 void append_statements(LayerItems& out, const Operator& whole, const Unfused& instead,
                        const ModelSpec& model) {
+  // The fused kernel's bytes tell how many elements it has.
   const double count = whole.bytes.value() / instead.fused / instead.launches;
   const double row = is_norm(whole.role) ? static_cast<double>(model.hidden) : 0;
   for (int i = 0; i < instead.launches; ++i) {
@@ -279,6 +283,7 @@ void append_statements(LayerItems& out, const Operator& whole, const Unfused& in
       if (instead.kernels == &clamped && index == 3) out.push_back(HostReadback{"offset"});
       Operator op = whole;
       op.bytes = Bytes{k.bytes * count};
+      op.begins_again = whole.begins_again && i == 0 && &k == &instead.kernels->front();
       if (k.name != nullptr) {
         op.name += std::string(" ") + k.name;
         op.role = OperatorRole::other;
@@ -309,6 +314,7 @@ void append_transposed(LayerItems& out, const Operator& core, const AttentionWor
                        const ModelSpec& model) {
   const auto& a = std::get<GroupedQueryAttention>(model.attention);
   const double tokens = work.sequences * work.query_length;
+  // With more tensor ranks than key/value heads each keeps one.
   const double kv_heads =
       std::max(1.0, work.heads * static_cast<double>(a.kv_heads) / static_cast<double>(a.heads));
   const double wide = tokens * work.heads * work.v_dim;
@@ -337,6 +343,7 @@ const AttentionWork* between_transposed(const LayerItem& item, const KernelSpec&
   return op == nullptr ? nullptr : std::get_if<AttentionWork>(&op->work);
 }
 
+/// nullptr: the library's kernel stays.
 const Unfused* replacement(const LayerItem& item, const std::vector<Unfused>& table) {
   const auto* op = std::get_if<Operator>(&item);
   if (op == nullptr || !std::holds_alternative<MemoryBoundWork>(op->work)) return nullptr;

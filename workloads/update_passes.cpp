@@ -56,6 +56,7 @@ constexpr std::array<PassRow, 12> pass_rows{{
 }};
 
 double bytes_of_pass(const PassRow& row, const UpdateSizes& sizes) {
+  // Each tensor is cast to FP32 and added up: 4 bytes written, and read again.
   const bool widened = row.pass == UpdatePass::check && sizes.gradient_bytes < single_bytes;
   return row.moved.gradients * sizes.gradient_bytes + row.moved.beside +
          (widened ? 2 * single_bytes : 0);

@@ -10,10 +10,15 @@ needed; see docs/python.md.
 from ._errors import (EngineError, ForecastTimeout, Problem, ScenarioError, StepcastError,
                       WorkerDied)
 from ._forecast import Forecast, forecast
-from ._studies import (collective, compare, forecasts, model, operator, plan, scale, schedule,
-                       sweep)
+from ._results import (Campaign, Choices, CollectiveTime, Comparison, Imported, ModelSize,
+                       OperatorTime, Plan, Result, ScheduleOrder, Topology, Verdict)
+from ._studies import (campaign, choices, collective, compare, forecasts, frameworks, import_launch,
+                       judge, model, operator, plan, presets, scale, schedule, sweep, topology)
 from ._version import __version__
 
-__all__ = ["EngineError", "Forecast", "ForecastTimeout", "Problem", "ScenarioError",
-           "StepcastError", "WorkerDied", "__version__", "collective", "compare", "forecast",
-           "forecasts", "model", "operator", "plan", "scale", "schedule", "sweep"]
+__all__ = ["Campaign", "Choices", "CollectiveTime", "Comparison", "EngineError", "Forecast",
+           "ForecastTimeout", "Imported", "ModelSize", "OperatorTime", "Plan", "Problem", "Result",
+           "ScenarioError", "ScheduleOrder", "StepcastError", "Topology", "Verdict", "WorkerDied",
+           "__version__", "campaign", "choices", "collective", "compare", "forecast", "forecasts",
+           "frameworks", "import_launch", "judge", "model", "operator", "plan", "presets", "scale",
+           "schedule", "sweep", "topology"]

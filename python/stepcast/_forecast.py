@@ -148,6 +148,13 @@ class Forecast:
         return frame(self._all["result"]["collectives"])
 
     @property
+    def framework(self) -> Any:
+        """A row per key that the rules of the framework set, with its value, source and rule: a
+        DataFrame, or a list of dicts; empty where the scenario names none."""
+        named = self._all["scenario"].get("framework")
+        return frame([{"key": key, **rule} for key, rule in (named or {"keys": {}})["keys"].items()])
+
+    @property
     def operators(self) -> Any:
         """Operators and communications by their seconds on the critical path of the step, longest
         first: a DataFrame, or a list of dicts. Simulated when it is first read."""

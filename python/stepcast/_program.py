@@ -12,9 +12,9 @@ from ._errors import StepcastError
 def find_program() -> str:
     """The path of ``stepcast``. Raises StepcastError where there is none."""
     package = Path(__file__).resolve().parent
-    # PREFIX/lib/python3/dist-packages/stepcast and PREFIX/lib/python3.x/site-packages/stepcast
-    prefixes = package.parents[3:4]
-    beside = [package / "bin" / "stepcast", *(prefix / "bin" / "stepcast" for prefix in prefixes)]
+    # PREFIX/lib/python3/dist-packages/stepcast and PREFIX/lib/python3.x/site-packages/stepcast; the folder of
+    # pip install --target
+    beside = [prefix / "bin" / "stepcast" for prefix in (*list(package.parents)[3:4], package.parent)]
     for path in beside:
         if os.access(path, os.X_OK) and path.is_file():
             return str(path)

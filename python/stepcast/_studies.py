@@ -12,8 +12,10 @@ from typing import (Any, Callable, Deque, Dict, Iterable, Iterator, List, Mappin
 
 from ._errors import ScenarioError, StepcastError
 from ._forecast import Forecast, Question, question_of
+from ._results import (Campaign, Choices, CollectiveTime, Comparison, Imported, ModelSize,
+                       OperatorTime, Plan, ScheduleOrder, Topology, Verdict)
 from ._tables import frame
-from ._values import Scenario, Value, overrides_of, set_arguments, source_of
+from ._values import Scenario, Value, overrides_of, set_arguments, source_of, text_of
 from ._worker import Request, ask, checked, current_worker
 
 Path = Union[str, "os.PathLike[str]"]
@@ -126,17 +128,47 @@ def scale(scenario: Scenario, devices: Sequence[int], *, strong: bool = False,
 
 
 def plan(scenario: Scenario, *, top: int = 10, timeout: Optional[float] = None,
-         **overrides: Value) -> Dict[str, Any]:
+         **overrides: Value) -> Plan:
     """The best strategies of a plan file (keys may hold lists or ``search``): ``plan --json``."""
     options = ["--top", str(top), *set_arguments(overrides_of(None, overrides))]
-    return _json("plan", [], scenario, options, timeout)
+    return Plan(_json("plan", [], scenario, options, timeout))
 
 
-def compare(before: Union[Scenario, Forecast], after: Union[Scenario, Forecast]) -> Dict[str, Any]:
+def campaign(scenario: Scenario, *, steps: Optional[int] = None, tokens: Optional[float] = None,
+             within: Optional[str] = None, seeds: Optional[int] = None,
+             timeout: Optional[float] = None, **overrides: Value) -> Campaign:
+    """When a whole training ends, with its failures and checkpoints: ``campaign --json``. ``within``
+    ("60d") asks how probable it is to end by then."""
+    options = _options({"steps": steps, "tokens": tokens, "within": within, "seeds": seeds})
+    options += set_arguments(overrides_of(None, overrides))
+    return Campaign(_json("campaign", [], scenario, options, timeout))
+
+
+def choices(scenario: Scenario, keys: Mapping[str, Sequence[Value]], *,
+            timeout: Optional[float] = None, **overrides: Value) -> Choices:
+    """Which values of keys may run, each by itself, and why the others may not:
+    ``choices("s.yaml", {"parallel.tp": [4, 8]})``."""
+    words = [f"{key}={','.join(text_of(value) for value in values)}" for key, values in keys.items()]
+    options = set_arguments(overrides_of(None, overrides))
+    return Choices(_json("choices", words, scenario, options, timeout))
+
+
+def judge(scenario: Path, *more: Path, devices: Optional[int] = None,
+          tolerance: Optional[float] = None, timeout: Optional[float] = None,
+          **overrides: Value) -> Verdict:
+    """Holds the fast engine to SimGrid alone, part by part; what is larger than ``devices`` is cut.
+    A verdict that they differ is a result."""
+    options = _options({"devices": devices, "tolerance": tolerance})
+    options += set_arguments(overrides_of(None, overrides))
+    arguments = ["judge", *(os.fspath(file) for file in (scenario, *more)), *options, "--json", "-"]
+    return Verdict(json.loads(ask(Request(arguments, timeout=timeout, allowed_codes=(0, 1)))))
+
+
+def compare(before: Union[Scenario, Forecast], after: Union[Scenario, Forecast]) -> Comparison:
     """What differs between two scenarios or forecasts, and what it costs: ``diff --json``."""
     with tempfile.TemporaryDirectory(prefix="stepcast-") as folder:
-        return _json("diff", [_side(side, folder, name)
-                              for side, name in ((before, "before"), (after, "after"))])
+        return Comparison(_json("diff", [_side(side, folder, name)
+                                         for side, name in ((before, "before"), (after, "after"))]))
 
 
 def _side(side: Union[Scenario, Forecast], folder: str, name: str) -> str:
@@ -154,26 +186,55 @@ def _side(side: Union[Scenario, Forecast], folder: str, name: str) -> str:
 
 
 def collective(kind: str, *, cluster: Path, ranks: int, size: Union[str, int], stride: int = 1,
-               **options: Value) -> Dict[str, Any]:
+               **options: Value) -> CollectiveTime:
     """The time of one collective among every ``stride``-th device; ``size`` is "64MiB" or bytes.
     ``devices``, ``algorithm`` and ``network`` are the options of ``stepcast collective``."""
     size = size if isinstance(size, str) else f"{size}B"
-    return _json("collective", [kind, *_options({"cluster": cluster, "ranks": ranks, "size": size,
-                                                 "stride": stride, **options})])
+    return CollectiveTime(_json("collective", [kind, *_options({
+        "cluster": cluster, "ranks": ranks, "size": size, "stride": stride, **options})]))
 
 
-def operator(kind: str, *, cluster: Path, **shape: Value) -> Dict[str, Any]:
+def operator(kind: str, *, cluster: Path, **shape: Value) -> OperatorTime:
     """Time, bound and efficiency of one kernel: ``operator("matmul", cluster=..., m=4096, k=4096,
     n=4096)``. The shape has the options of ``stepcast operator``."""
-    return _json("operator", [kind, *_options({"cluster": cluster, **shape})])
+    return OperatorTime(_json("operator", [kind, *_options({"cluster": cluster, **shape})]))
 
 
-def schedule(name: str, *, pp: int, micro_batches: int, **options: Value) -> Dict[str, Any]:
+def schedule(name: str, *, pp: int, micro_batches: int, **options: Value) -> ScheduleOrder:
     """The order, bubble and memory of a pipeline schedule: ``vpp``, ``costs`` and the other options
     of ``stepcast schedule``."""
-    return _json("schedule", [name, *_options({"pp": pp, "micro_batches": micro_batches, **options})])
+    return ScheduleOrder(_json("schedule", [name, *_options({
+        "pp": pp, "micro_batches": micro_batches, **options})]))
 
 
-def model(name: Path, *, sequence: Optional[int] = None) -> Dict[str, Any]:
+def model(name: Path, *, sequence: Optional[int] = None) -> ModelSize:
     """Parameters and FLOPs of a model file or a Hugging Face config.json."""
-    return _json("model", [os.fspath(name), *_options({"sequence": sequence})])
+    return ModelSize(_json("model", [os.fspath(name), *_options({"sequence": sequence})]))
+
+
+def topology(cluster: Path, *, devices: Optional[int] = None) -> Topology:
+    """Links, routes and bisection bandwidth of a cluster."""
+    return Topology(_json("topology", [os.fspath(cluster), *_options({"devices": devices})]))
+
+
+def import_launch(file: Path, *, cluster: Optional[Path] = None, devices: Optional[int] = None,
+                  model: Optional[Path] = None, ignore_unknown: bool = False,
+                  deepspeed: Optional[Path] = None, kind: Optional[str] = None,
+                  **overrides: Value) -> Imported:
+    """The scenario of a launch script, recipe or config.json: ``forecast(import_launch("train.sh",
+    cluster="dgx-h100", devices=64))``. ``kind`` is ``--from``."""
+    options = _options({"cluster": cluster, "devices": devices, "model": model, "from": kind,
+                        "ignore_unknown": ignore_unknown, "deepspeed": deepspeed})
+    options += set_arguments(overrides_of(None, overrides))
+    return Imported(ask(Request(["import", os.fspath(file), *options])))
+
+
+def presets(kind: str = "") -> Any:
+    """What is shipped and found: clusters, models, frameworks, scenarios, what-if or plans, or names
+    that hold a word: a DataFrame, or a list of dicts, with kind, preset and question."""
+    return frame(_json("list", [kind] if kind else [])["presets"])
+
+
+def frameworks() -> Any:
+    """The frameworks that a scenario may name: a DataFrame, or a list of dicts."""
+    return presets("frameworks")

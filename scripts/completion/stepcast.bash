@@ -36,7 +36,8 @@ _stepcast_options() {
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
     operator) echo "--cluster --ranks --m --k --n --groups --heads --head-size --sequence --batch --causal --top-k --generation --type --bytes --table --csv --json --set --presets --help" ;;
     keys) echo "--arguments --from --deepspeed --ignore-unknown --devices --cluster --in --presets --help" ;;
-    list) echo "--presets --help" ;;
+    new) echo "--model --cluster --devices --framework --sequence --global-batch --output --presets --help" ;;
+    list) echo "--json --presets --help" ;;
     model) echo "--sequence --as --json --presets --help" ;;
     schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --put-off --latency --orders --width --svg --json --help" ;;
     sweep) echo "--sort --best --pareto --report --jobs --store --accept-builds --csv --json --filter --limit --shard --dry-run --presets --help" ;;
@@ -44,8 +45,8 @@ _stepcast_options() {
     campaign) echo "--arguments --from --deepspeed --ignore-unknown --devices --steps --tokens --within --seeds --set --cluster --model --framework --json --presets --help" ;;
     scale) echo "--arguments --from --deepspeed --ignore-unknown --report --devices --weak --strong --set --engine --cluster --model --framework --jobs --store --accept-builds --seeds --svg --csv --json --presets --help" ;;
     check) echo "--report --jobs --update --filter --tolerance --markdown --annotations --junit --presets --help" ;;
-    diff) echo "--launch --set --cluster --model --framework --json --presets --help" ;;
-    compare) echo "--launch --report --set --cluster --model --framework --rank --markdown --json --presets --help" ;;
+    diff) echo "--launch --set --cluster --model --framework --inputs --json --presets --help" ;;
+    compare) echo "--launch --report --set --cluster --model --framework --inputs --rank --markdown --json --presets --help" ;;
     plan) echo "--devices --top --jobs --store --output --report --csv --set --cluster --model --framework --json --presets --help" ;;
     accuracy) echo "--components --left-out --by-script --plain --intervals --json --write --check --jobs --presets --help" ;;
     calibrate) echo "--cluster --start --from-results --device --numbers --output --jobs --presets --help" ;;
@@ -58,7 +59,7 @@ _stepcast_options() {
 }
 
 _stepcast() {
-  local commands="run import export edit explain judge campaign validate schema sweep results scale check diff compare topology collective operator model keys list schedule plan accuracy calibrate serve choices worker completion"
+  local commands="run import export edit explain judge campaign validate schema sweep results scale check diff compare topology collective operator model keys new list schedule plan accuracy calibrate serve choices worker completion"
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; ++i)); do

@@ -23,10 +23,12 @@ double loss(double r, double scale) {
 }
 double slope(double r, double scale) { return 2 * std::clamp(r, -scale, scale); }
 
+/// Pulls towards the start: one spread away costs as much as a residual of `scale`.
 double prior(const FitProblem& p, const Point& x, std::size_t j) {
   return p.scale * (x[j] - p.start[j]) / p.spread[j];
 }
 
+/// Huber's loss of all rows, and what it costs to leave the start.
 double cost(const FitProblem& p, const Point& x, const Point& residuals) {
   double sum = 0;
   for (std::size_t i = 0; i < residuals.size(); ++i)
@@ -46,6 +48,7 @@ struct Linear {
     Point there(residuals);
     for (std::size_t i = 0; i < there.size(); ++i)
       for (std::size_t j = 0; j < x.size(); ++j) there[i] += jacobian[i][j] * (x[j] - at[j]);
+    // NLopt passes no gradient where it asks for none.
     if (!gradient.empty()) {
       for (std::size_t j = 0; j < x.size(); ++j) {
         gradient[j] = 2 * prior(problem, x, j) * problem.scale / problem.spread[j];
@@ -61,6 +64,7 @@ double linear_cost(const Point& x, Point& gradient, void* data) {
   return static_cast<const Linear*>(data)->value(x, gradient);
 }
 
+/// The least linear cost within the bounds and the trust region.
 Point inner_minimum(Linear linear, double radius) {
   const FitProblem& p = linear.problem;
   Point low(p.low), high(p.high), x(linear.at);
@@ -80,6 +84,7 @@ Point inner_minimum(Linear linear, double radius) {
   } catch (const nlopt::roundoff_limited&) {
     // x is the best point found
   }
+  // The optimizer may leave its bounds by rounding.
   for (std::size_t j = 0; j < x.size(); ++j) x[j] = std::clamp(x[j], low[j], high[j]);
   return x;
 }
@@ -92,6 +97,7 @@ void linearise(const FitProblem& p, const Residuals& residuals, const Point& x, 
     points.push_back(x);
     points.back()[j] += x[j] + step > p.high[j] ? -step : step;
   }
+  // All points at once, so that what they ask for can run side by side.
   const std::vector<Point> values = residuals(points);
   at = values.front();
   jacobian.assign(at.size(), Point(x.size()));
@@ -129,6 +135,7 @@ FitResult fit(const FitProblem& problem, const Residuals& residuals) {
   refresh();
   expects(result.residuals.size() == problem.weights.size(), "one weight per row");
   result.cost = result.cost_before = cost(problem, result.point, result.residuals);
+  // Steps are believed as far as the ones before did what the linear cost had promised.
   double radius = first_radius;
   bool fresh = true;  // the Jacobian is of this point, not carried here
   for (; result.rounds < problem.rounds && radius > least_radius; ++result.rounds) {
@@ -139,24 +146,29 @@ FitResult fit(const FitProblem& problem, const Residuals& residuals) {
     if (promised > inner_tolerance * result.cost) {
       const Point there = residuals({next}).front();
       const double gain = (result.cost - cost(problem, next, there)) / promised;
+      // How much of the promise was kept.
       if (gain > 0.75) radius *= 2;
       if (gain < 0.25) radius /= 3;
+      // The Jacobian learns from a step that is not taken, too.
       carry(result, next, there);
       if (gain > 0) {
         fresh = false;
         result.point = next;
         result.residuals = there;
         result.cost = cost(problem, next, there);
+        // A poor gain asks for derivatives at the new point.
         if (gain > 0.1) continue;
       }
     }
     if (fresh) {
+      // With derivatives of this very point no step promises anything; else a shorter one may help.
       if (promised <= inner_tolerance * result.cost) break;
       continue;
     }
     refresh();
     fresh = true;
   }
+  // Derivatives at the result say how well its numbers are known.
   refresh();
   return result;
 }

@@ -14,6 +14,7 @@ using Matrix = std::vector<std::vector<double>>;
 constexpr int most_sweeps = 60;
 constexpr double negligible = 1e-12;  // of the largest eigenvalue: a direction the rows do not see
 
+/// Squares beside the diagonal, which Jacobi's rotations make vanish.
 double off_diagonal(const Matrix& a) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -51,6 +52,7 @@ Eigen eigen(Matrix a) {
   double scale = 0;
   for (const auto& row : a)
     for (const double v : row) scale += v * v;
+  // Sweeps over all pairs, until the diagonal alone is left.
   for (int sweep = 0; sweep < most_sweeps && off_diagonal(a) > 1e-28 * scale; ++sweep)
     for (std::size_t p = 0; p + 1 < n; ++p)
       for (std::size_t q = p + 1; q < n; ++q) rotate(a, vectors, p, q);
@@ -69,6 +71,7 @@ std::vector<Identified> identify(const Matrix& jacobian, const std::vector<doubl
                                  double noise, std::vector<double>* singular_values) {
   expects(!jacobian.empty() && jacobian.size() == weights.size(), "one weight per row");
   const std::size_t n = jacobian.front().size();
+  // The normal matrix, J^T W J.
   Matrix normal(n, std::vector<double>(n));
   for (std::size_t i = 0; i < jacobian.size(); ++i)
     for (std::size_t j = 0; j < n; ++j)
@@ -79,6 +82,7 @@ std::vector<Identified> identify(const Matrix& jacobian, const std::vector<doubl
     singular_values->clear();
     for (const double v : e.values) singular_values->push_back(std::sqrt(std::max(0.0, v)));
   }
+  // Directions that no row sees get a variance that is large but finite.
   const double floor = negligible * std::max(e.values.front(), std::numeric_limits<double>::min());
   Matrix covariance(n, std::vector<double>(n));
   for (std::size_t k = 0; k < n; ++k)
@@ -90,6 +94,7 @@ std::vector<Identified> identify(const Matrix& jacobian, const std::vector<doubl
     Identified& own = result[i];
     own.spread = normal[i][i] > floor ? noise * std::sqrt(covariance[i][i])
                                       : std::numeric_limits<double>::infinity();
+    // The strongest correlation says which other number could explain the same.
     for (std::size_t j = 0; j < n; ++j) {
       if (i == j || normal[i][i] <= floor || normal[j][j] <= floor) continue;
       const double c = covariance[i][j] / std::sqrt(covariance[i][i] * covariance[j][j]);

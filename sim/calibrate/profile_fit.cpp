@@ -1,10 +1,11 @@
+#include "stepcast/sim/calibrate/profile_fit.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
 #include "stepcast/base/errors.hpp"
-#include "stepcast/sim/calibrate/profile.hpp"
 #include "stepcast/workloads/operator_time.hpp"
 
 namespace stepcast {
@@ -19,6 +20,7 @@ Seconds transfer(const LinkSpec& link, double efficiency, Seconds step, Bytes by
 }
 
 Seconds collective_time(const Sample& sample, ClusterSpec cluster) {
+  // On the first devices of as many nodes as the ranks fill.
   const std::int64_t nodes = (sample.ranks + cluster.node_devices - 1) / cluster.node_devices;
   cluster.devices = nodes * cluster.node_devices;
   cluster.allocation.clear();
@@ -30,6 +32,7 @@ Seconds collective_time(const Sample& sample, ClusterSpec cluster) {
          lone_time(fabric, plan_collective(fabric, members, sample.call, "auto"));
 }
 
+/// Numbers are fitted by their logarithms, so that they stay above 0.
 ClusterSpec with_numbers(ClusterSpec cluster, const Point& logs) {
   const auto numbers = numbers_of_kernels();
   for (std::size_t j = 0; j < numbers.size(); ++j) numbers[j].set(cluster, std::exp(logs[j]));
@@ -62,6 +65,7 @@ std::vector<TypeQuality> qualities(const Profile& profile, const Point& before,
     ++q.samples;
     q.error_before += std::abs(std::expm1(before[i]));
     q.error_after += std::abs(std::expm1(after[i]));
+    // Time of the profile that samples of the type account for.
     explained[s.type] += s.count * s.time.value();
   }
   std::vector<TypeQuality> result;
@@ -120,6 +124,7 @@ ProfileCalibration calibrate_from_profile(const Profile& profile, const ClusterS
     return all;
   });
   const Point before = log_errors(profile.samples, with_numbers(cluster, p.start));
+  // The root of it is what the fit leaves unexplained, in the mean.
   double noise = 0;
   for (const double r : fitted.residuals)
     noise += r * r / static_cast<double>(fitted.residuals.size());
@@ -127,6 +132,7 @@ ProfileCalibration calibrate_from_profile(const Profile& profile, const ClusterS
   const auto identified =
       identify(fitted.jacobian, p.weights, std::sqrt(noise), &result.singular_values);
   const auto numbers = numbers_of_kernels();
+  // Others keep what the cluster says.
   for (std::size_t j = 0; j < numbers.size(); ++j)
     if (sees(fitted, j))
       result.values.push_back(

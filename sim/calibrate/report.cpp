@@ -5,7 +5,7 @@
 #include <map>
 
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/calibrate/profile.hpp"
+#include "stepcast/sim/calibrate/profile_fit.hpp"
 
 namespace stepcast {
 namespace {
@@ -17,6 +17,7 @@ std::string written(const FittedNumber& number, double value) {
 
 std::string known(const Identified& identified) {
   if (!std::isfinite(identified.spread)) return "not seen";
+  // Of a logarithm: 1 is a factor of e.
   if (identified.spread > 1) return "hardly seen";
   return fmt::format("+-{:.0f} %", 100 * identified.spread);
 }
@@ -67,6 +68,7 @@ std::string numbers_text(const std::vector<FittedValue>& values,
                                  "known to", "hard to tell from");
   for (const FittedValue& v : values) {
     const Identified& i = v.identified;
+    // Other numbers are named only where they can hardly be told apart.
     const std::string like = std::abs(i.correlation) <= alike
                                  ? ""
                                  : fmt::format("{} ({:+.2f})", rivals[i.rival].path, i.correlation);

@@ -27,6 +27,7 @@ Rows chosen_rows(const std::vector<PublishedRow>& rows, const std::vector<std::s
     const std::string& device = row.scenario.cluster.device.name;
     const bool wanted =
         std::ranges::any_of(devices, [&](const std::string& d) { return device.starts_with(d); });
+    // Synthetic rows have times of their own, which no number of a cluster changes.
     if (!wanted || row.scenario.synthetic) continue;
     if (row.label == RowLabel::fitted) chosen.fitted.push_back(&row);
     if (row.label == RowLabel::held_out) chosen.held.push_back(&row);
@@ -56,6 +57,7 @@ std::vector<Point> log_errors(const std::vector<const PublishedRow*>& rows, Numb
   std::vector<const Scenario*> given;
   given.reserve(scenarios.size());
   for (const Scenario& s : scenarios) given.push_back(&s);
+  // All rows at all points at once keep all workers busy.
   const std::vector<RowForecast> forecasts = forecast_all(given, workers);
   std::vector<Point> result(points.size(), Point(rows.size(), failed_residual));
   for (std::size_t k = 0; k < forecasts.size(); ++k) {
@@ -87,6 +89,7 @@ FitProblem problem(const std::vector<const PublishedRow*>& rows, Numbers numbers
   for (const FittedNumber& n : numbers) {
     p.low.push_back(std::log(n.low));
     p.high.push_back(std::log(n.high));
+    // A cluster file may have a number outside of the bounds.
     p.start.push_back(std::log(std::clamp(n.get(cluster), n.low, n.high)));
     p.spread.push_back(n.doubt);
   }
@@ -96,6 +99,7 @@ FitProblem problem(const std::vector<const PublishedRow*>& rows, Numbers numbers
 
 ErrorFigures figures_of(const Point& log_errors) {
   std::vector<double> errors;
+  // A forecast that failed has no error.
   for (const double e : log_errors)
     if (e < failed_residual) errors.push_back(std::exp(e) - 1);
   return figures(std::move(errors));
@@ -135,6 +139,7 @@ Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
   const auto both = [&](const std::vector<const PublishedRow*>& of) {
     return log_errors(of, numbers, {p.start, fitted.point}, workers);
   };
+  // Before and behind the fit, of rows that it saw and of rows that it did not.
   const std::vector<Point> calibrated = both(chosen.fitted);
   Calibration c;
   c.rows = chosen.fitted.size() + chosen.held.size();

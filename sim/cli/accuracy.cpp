@@ -5,15 +5,16 @@
 #include <filesystem>
 
 #include "progress.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/phases.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/accuracy/gallery.hpp"
+#include "stepcast/sim/accuracy/intervals.hpp"
+#include "stepcast/sim/accuracy/plain_rows.hpp"
 #include "stepcast/sim/calibrate/left_out.hpp"
-#include "stepcast/sim/calibrate/profile.hpp"
+#include "stepcast/sim/calibrate/profile_fit.hpp"
 #include "stepcast/sim/engine/workers.hpp"
-#include "stepcast/sim/study/components.hpp"
-#include "stepcast/sim/study/gallery.hpp"
-#include "stepcast/sim/study/intervals.hpp"
-#include "stepcast/sim/study/plain_rows.hpp"
+#include "stepcast/sim/kernels/components.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -68,8 +69,7 @@ Outcome judged(Outcome outcome, std::string complaint) {
 /// The measurements that come with the presets.
 std::string measurements(const SearchPath& search) {
   for (const auto& directory : search.directories)
-    if (std::filesystem::is_directory(directory / "measurements"))
-      return (directory / "measurements").string();
+    if (is_folder(directory / "measurements")) return (directory / "measurements").string();
   bad_option("DIR", "is missing, give a folder of measurements");
 }
 
@@ -185,7 +185,9 @@ Outcome accuracy(const AccuracyOptions& options) {
       std::move(wrong));
   if (!options.write.empty()) write_page(ledger, options.write);
   if (!options.intervals.empty())
-    for (const IntervalFile& file : interval_files(ledger))
+    for (const IntervalFile& file :
+         interval_files(ledger, measure_plain(options.folder, default_search_path(options.presets),
+                                              workers_of(options.workers))))
       write_file((std::filesystem::path(options.intervals) / file.name).string(), file.text);
   return outcome;
 }

@@ -2,6 +2,7 @@
 
 #include "accuracy.hpp"
 #include "command_line.hpp"
+#include "stepcast/base/confined_files.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -44,7 +45,10 @@ void add_accuracy(CommandLine& line) {
                   "write how far unseen steps lie from their forecasts, a part of a cluster file "
                   "for each type of hardware, into this folder; with --components a file of "
                   "residuals of kernels")
-      ->check(CLI::ExistingDirectory)
+      ->check([](const std::string& folder) {
+        return is_folder(folder) ? std::string()
+                                 : folder + " is no folder, allowed: one that exists";
+      })
       ->type_name("DIR");
   workers(sub, options->workers);
   CommandLine::presets(sub, *options);

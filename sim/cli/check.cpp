@@ -1,4 +1,4 @@
-#include "stepcast/sim/study/check.hpp"
+#include "stepcast/sim/explain/check.hpp"
 
 #include <fnmatch.h>
 
@@ -106,7 +106,7 @@ Outcome check(const CheckOptions& options) {
     for (CheckResult& result : results)
       for (CheckedValue& v : result.values)
         v.expected = {.value = v.expected.value, .tolerance = *tolerance, .relative = true};
-  Outcome outcome{check_table(results)};
+  Outcome outcome{check_table(results, read_pairs(search))};
   for (const CheckResult& result : results)
     if (!result.error.empty()) outcome.complaint += result.error + "\n";
   write_reports(options, results, outcome);

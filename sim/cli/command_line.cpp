@@ -9,11 +9,28 @@
 #include <sstream>
 
 #include "outputs.hpp"
+#include "progress.hpp"
 #include "stepcast/base/phases.hpp"
+#include "stepcast/base/suggest.hpp"
 #include "stepcast/base/version.hpp"
 
 namespace stepcast::cli {
 namespace {
+
+/// What was meant by words that are no arguments of the command.
+std::string unexpected_hint(const CLI::App& app) {
+  if (app.get_subcommands().empty()) return {};
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_subcommands().front()->get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  for (const std::string& word : app.remaining(true)) {
+    if (!word.starts_with("--")) continue;
+    std::string hint = did_you_mean(word, names);
+    return hint.empty() ? hint : word + ": is no option of this command" + hint + "\n";
+  }
+  return "A value with blanks is quoted, and each key has a --set of its own: --set a.b=1 --set "
+         "c.d=2\n";
+}
 
 /// What a command line that was not understood, or `--help`, is answered with.
 Outcome parse_failure(const CLI::App& app, const CLI::ParseError& error) {
@@ -22,7 +39,8 @@ Outcome parse_failure(const CLI::App& app, const CLI::ParseError& error) {
     return {"", bad_input, rest.front() + ": is no command or option, see stepcast --help\n"};
   std::ostringstream out, complaint;
   const int code = app.exit(error, out, complaint) == 0 ? done : bad_input;
-  return {out.str(), code, complaint.str()};
+  const bool unexpected = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+  return {out.str(), code, (unexpected ? unexpected_hint(app) : "") + complaint.str()};
 }
 
 int print(const Outcome& outcome) {
@@ -101,6 +119,8 @@ int CommandLine::main(int argc, char** argv) {
   check_options();
   const auto begin = std::chrono::steady_clock::now();
   PhaseLog log;
+  const WorkProgress progress(quiet_);
+  end_cleanly();
   const Outcome outcome = chosen_();
   log.end();
   spdlog::debug("{} took {:.3f} s", app_->get_subcommands().front()->get_name(),

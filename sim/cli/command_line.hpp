@@ -31,6 +31,8 @@ class CommandLine {
   /// A new command; `example` is one line for its help.
   CLI::App* command(const char* name, const char* what, const char* example,
                     std::function<Outcome()> body);
+  /// Whether `--verbose` was given, once parsed.
+  bool verbose() const { return verbose_; }
   /// `--presets`, which every command that reads presets takes.
   static void presets(CLI::App* sub, PresetOptions& options);
   /// `--json`.

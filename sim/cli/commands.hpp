@@ -32,7 +32,8 @@ struct PresetOptions {
 
 /// What a launch file does not say itself.
 struct LaunchOptions {
-  std::string from, devices, cluster, deepspeed;  ///< empty: not given
+  std::string from, devices, cluster, deepspeed;    ///< empty: not given
+  std::vector<std::string> arguments, environment;  ///< of a script: behind --, and --env
   bool ignore_unknown = false;
 };
 
@@ -118,6 +119,16 @@ struct CampaignOptions : PresetOptions {
 };
 Outcome campaign(const CampaignOptions& options);
 
+struct NewOptions : PresetOptions {
+  std::string model, cluster, devices;
+  std::string framework;                        ///< empty: the usual one of the device
+  std::string sequence = "4096", global_batch;  ///< empty: by the devices
+  std::string output;                           ///< file; empty: stdout
+};
+/// A first scenario that runs, with the plan that fits and has the least estimate. Throws
+/// InputError.
+Outcome new_scenario(const NewOptions& options);
+
 struct EditOptions : PresetOptions {
   std::string file, output;
   std::vector<std::string> overrides;  ///< --set
@@ -195,8 +206,11 @@ Outcome keys(const KeysOptions& options);
 
 struct ListOptions : PresetOptions {
   std::string kind;  ///< clusters, models ...; empty: all
+  std::string json;  ///< --json
 };
 Outcome list_presets(const ListOptions& options);
+/// The names of the clusters that are called so elsewhere (`910C`).
+std::vector<std::string> clusters_called(const std::string& word, const SearchPath& search);
 
 /// `program` has the commands that are offered.
 Outcome completion(const std::string& shell, const CLI::App& program);

@@ -1,7 +1,7 @@
-#include "stepcast/sim/calibrate/profile_compare.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/import/launched.hpp"
+#include "stepcast/sim/kernels/profile_compare.hpp"
 #include "stepcast/sim/page/study_page.hpp"
 #include "sweep_commands.hpp"
 #include "terminal.hpp"

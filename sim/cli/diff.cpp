@@ -1,13 +1,19 @@
-#include "stepcast/sim/study/diff.hpp"
+#include "stepcast/sim/explain/diff.hpp"
 
 #include <algorithm>
 
-#include "stepcast/sim/calibrate/profile_compare.hpp"
+#include "stepcast/sim/kernels/profile_compare.hpp"
 #include "stepcast/sim/page/study_page.hpp"
 #include "sweep_commands.hpp"
 #include "terminal.hpp"
 
 namespace stepcast::cli {
+namespace {
+
+InputList listed(bool all) { return all ? InputList::all : InputList::shown; }
+
+}  // namespace
+
 std::vector<std::string> settings_of(const std::string& text) {
   std::vector<std::string> settings;
   std::size_t from = 0;
@@ -37,7 +43,9 @@ Outcome diff(const DiffOptions& options) {
       read_sides({{options.before, {}, launch},
                   {alone ? options.before : options.after, options.overrides, launch}},
                  default_search_path(options.presets));
-  return shown(diff_table(sides[0], sides[1]), options.json, diff_json(sides[0], sides[1]));
+  const std::vector<PublishedPair> pairs = read_pairs(default_search_path(options.presets));
+  return shown(diff_table(sides[0], sides[1], listed(options.inputs), pairs), options.json,
+               diff_json(sides[0], sides[1], pairs));
 }
 
 Outcome compare(const CompareOptions& options) {
@@ -54,16 +62,20 @@ Outcome compare(const CompareOptions& options) {
   if (requests.size() < 2)
     bad_option("B", "is missing, allowed: more scenarios or results, or --set K=V");
   const std::vector<DiffSide> sides = read_sides(requests, default_search_path(options.presets));
+  const std::vector<PublishedPair> pairs = read_pairs(default_search_path(options.presets));
   const bool markdown = options.markdown == "-";
   if (!options.report.empty())
     write_file(options.report,
                study_page("compare",
                           {"stepcast compare", "Scenarios, results and variants side by side",
                            std::to_string(sides.size()) + " sides; A is " + sides.front().label},
-                          compare_json(sides)));
-  if (!options.markdown.empty() && !markdown) write_file(options.markdown, compare_markdown(sides));
-  return shown(markdown ? compare_markdown(sides) : compare_table(sides, terminal_width()),
-               options.json, compare_json(sides));
+                          compare_json(sides, pairs)));
+  const InputList inputs = listed(options.inputs);
+  if (!options.markdown.empty() && !markdown)
+    write_file(options.markdown, compare_markdown(sides, inputs));
+  return shown(markdown ? compare_markdown(sides, inputs)
+                        : compare_table(sides, terminal_width(), inputs, pairs),
+               options.json, compare_json(sides, pairs));
 }
 
 }  // namespace stepcast::cli

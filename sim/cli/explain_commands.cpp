@@ -3,12 +3,12 @@
 #include "command_line.hpp"
 #include "progress.hpp"
 #include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/explain/explain.hpp"
+#include "stepcast/sim/explain/loss.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/page/study_page.hpp"
 #include "stepcast/sim/report/lines.hpp"
-#include "stepcast/sim/study/explain.hpp"
-#include "stepcast/sim/study/loss.hpp"
 #include "terminal.hpp"
 
 namespace stepcast::cli {

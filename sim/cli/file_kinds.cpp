@@ -2,16 +2,16 @@
 
 #include "stepcast/base/schema.hpp"
 #include "stepcast/base/section.hpp"
+#include "stepcast/sim/accuracy/accuracy.hpp"
+#include "stepcast/sim/accuracy/differences.hpp"
+#include "stepcast/sim/accuracy/gallery.hpp"
 #include "stepcast/sim/engine/platform_file.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/kernels/components.hpp"
+#include "stepcast/sim/kernels/operator_interval.hpp"
 #include "stepcast/sim/plan/plan.hpp"
 #include "stepcast/sim/scenario/framework.hpp"
-#include "stepcast/sim/study/accuracy.hpp"
-#include "stepcast/sim/study/components.hpp"
-#include "stepcast/sim/study/differences.hpp"
-#include "stepcast/sim/study/gallery.hpp"
-#include "stepcast/sim/study/operator_interval.hpp"
-#include "stepcast/sim/study/sweep.hpp"
+#include "stepcast/sim/sweep/sweep.hpp"
 
 namespace stepcast::cli {
 namespace {

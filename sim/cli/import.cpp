@@ -9,12 +9,20 @@ namespace {
 
 ImportOptions import_options(const LaunchOptions& launch,
                              const std::vector<std::string>& overrides) {
-  ImportOptions options{launch.from,     {}, launch.cluster, overrides, launch.ignore_unknown,
-                        launch.deepspeed};
+  ImportOptions options{launch.from,           {},
+                        launch.cluster,        overrides,
+                        launch.ignore_unknown, launch.deepspeed,
+                        launch.arguments,      launch.environment};
   constexpr std::int64_t most_devices = 1 << 20;
   if (!launch.devices.empty())
     options.devices = count_option("--devices", launch.devices, 1, most_devices);
   return options;
+}
+
+std::string in_quotes(const std::string& value) {
+  std::string written = "'";
+  for (const char c : value) written += c == '\'' ? std::string("''") : std::string(1, c);
+  return written + "'";
 }
 
 }  // namespace
@@ -40,6 +48,9 @@ std::vector<std::string> launch_overrides(const std::string& path,
                                           const LaunchOptions& launch, const SearchPath& search) {
   std::vector<std::string> all = overrides;
   if (launch.from.empty() && !is_launched(path, overrides, search)) {
+    if (!launch.arguments.empty() || !launch.environment.empty())
+      bad_option(launch.arguments.empty() ? "--env" : launch.arguments.front(),
+                 "is for launch scripts; a scenario says it by --set");
     for (const auto& [option, value] :
          {std::pair{"--devices", &launch.devices}, {"--deepspeed", &launch.deepspeed}})
       if (!value->empty())
@@ -48,9 +59,7 @@ std::vector<std::string> launch_overrides(const std::string& path,
     return all;
   }
   const auto add = [&](const char* key, const std::string& value) {
-    std::string written = "'";
-    for (const char c : value) written += c == '\'' ? std::string("''") : std::string(1, c);
-    if (!value.empty()) all.push_back(std::string("launch.") + key + "=" + written + "'");
+    if (!value.empty()) all.push_back(std::string("launch.") + key + "=" + in_quotes(value));
   };
   add("from", launch.from);
   add("cluster", launch.cluster);
@@ -60,6 +69,14 @@ std::vector<std::string> launch_overrides(const std::string& path,
     all.push_back("launch.devices=" +
                   std::to_string(count_option("--devices", launch.devices, 1, most_devices)));
   if (launch.ignore_unknown) all.push_back("launch.ignore_unknown=true");
+  const auto add_list = [&](const char* key, const std::vector<std::string>& values) {
+    std::string written;
+    for (const std::string& value : values)
+      written += (written.empty() ? "" : ", ") + in_quotes(value);
+    if (!values.empty()) all.push_back(std::string("launch.") + key + "=[" + written + "]");
+  };
+  add_list("arguments", launch.arguments);
+  add_list("environment", launch.environment);
   return all;
 }
 

@@ -20,6 +20,12 @@ void CommandLine::launch_kind(CLI::App* sub, LaunchOptions& options) {
   sub->add_option("--deepspeed", options.deepspeed,
                   "DeepSpeed's JSON beside a config.json or a script")
       ->type_name("FILE");
+  sub->add_option("--env", options.environment,
+                  "a variable that a launch script finds set; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  sub->add_option("arguments", options.arguments, "behind --: arguments of a launch script")
+      ->type_name("WORD");
   sub->add_flag("--ignore-unknown", options.ignore_unknown,
                 "list unknown flags of a launch file instead of refusing them");
 }

@@ -50,6 +50,32 @@ void add_collective(CommandLine& line) {
   CommandLine::presets(sub, *options);
 }
 
+void add_new(CommandLine& line) {
+  auto options = std::make_shared<NewOptions>();
+  CLI::App* sub = line.command(
+      "new", "write a first scenario: a model on a cluster, with a plan that fits",
+      "stepcast new --model kimi-k2 --cluster atlas-900-a3 --devices 2048 --output kimi.yaml",
+      [options] { return new_scenario(*options); });
+  sub->add_option("--model", options->model, "model preset or file, or a config.json")
+      ->required()
+      ->type_name("PRESET");
+  sub->add_option("--cluster", options->cluster, "cluster preset or file")
+      ->required()
+      ->type_name("PRESET");
+  sub->add_option("--devices", options->devices, "size of the job")->required()->type_name("N");
+  sub->add_option("--framework", options->framework,
+                  "framework preset; without it the usual one of the device")
+      ->type_name("PRESET");
+  sub->add_option("--sequence", options->sequence, "tokens of a sequence, default 4096")
+      ->type_name("N");
+  sub->add_option("--global-batch", options->global_batch,
+                  "sequences of a step, default a whole number for each device, 64 at least")
+      ->type_name("N");
+  sub->add_option("--output", options->output, "write it to a new file, default stdout")
+      ->type_name("FILE");
+  CommandLine::presets(sub, *options);
+}
+
 void add_keys(CommandLine& line) {
   auto options = std::make_shared<KeysOptions>();
   CLI::App* sub =
@@ -128,13 +154,16 @@ void add_list(CommandLine& line) {
   CLI::App* sub =
       line.command("list", "show the presets that are found, and what each answers",
                    "stepcast list clusters", [options] { return list_presets(*options); });
-  sub->add_option("kind", options->kind, "clusters, models, scenarios, what-if or plans")
+  sub->add_option("kind", options->kind,
+                  "clusters, models, frameworks, scenarios, what-if or plans")
       ->type_name("KIND");
+  CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }
 
 void add_completion(CommandLine& line) {
   auto shell = std::make_shared<std::string>();
+  // Known only when the command is there, which refers to it.
   const auto program = std::make_shared<const CLI::App*>();
   CLI::App* sub = line.command("completion", "print a completion script for the shell",
                                "stepcast completion bash > /etc/bash_completion.d/stepcast",
@@ -153,6 +182,7 @@ void add_look_up_commands(CommandLine& line) {
   add_collective(line);
   add_model(line);
   add_keys(line);
+  add_new(line);
   add_schedule(line);
   add_list(line);
   add_completion(line);

@@ -12,6 +12,7 @@ namespace {
 std::string billions(double count) { return fmt::format("{:>12.3f} B", count / 1e9); }
 
 std::string row(const std::string& name, double count) {
+  // A part that the model lacks has no row.
   return count > 0 ? fmt::format("  {:<34}{}\n", name, billions(count)) : "";
 }
 

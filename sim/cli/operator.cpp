@@ -5,7 +5,7 @@
 
 #include "commands.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/study/operator_rows.hpp"
+#include "stepcast/sim/kernels/operator_rows.hpp"
 
 namespace stepcast::cli {
 namespace {

@@ -17,6 +17,7 @@ void add_operator_commands(CommandLine& line) {
       ->type_name("CLUSTER");
   for (std::size_t i = 0; i < operator_columns; ++i) {
     const OperatorColumnInfo& column = info(static_cast<OperatorColumn>(i));
+    // Some columns are of tables alone.
     if (!column.option.empty())
       sub->add_option(std::string(column.option), options->columns[i], std::string(column.meaning))
           ->type_name("X");

@@ -35,6 +35,7 @@ ClusterSpec cluster_option(const std::string& path, const std::string& devices,
   } catch (const InputError& error) {
     std::vector<Diagnostic> all = error.diagnostics();
     for (Diagnostic& d : all) {
+      // The user wrote --devices, and no setting.
       if (d.place.file.starts_with("--set ")) d = {{}, "--devices", d.message};
       if (d.place.file.empty() && d.path.starts_with("network.platform."))
         d.place = place_of(load_document(path, search), d.path);
@@ -46,6 +47,7 @@ ClusterSpec cluster_option(const std::string& path, const std::string& devices,
 bool colours() {
   const char* none = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
+  // no-color.org: any value but an empty one.
   const bool refused = none != nullptr && *none != 0;
   const bool dumb = terminal == nullptr || std::string(terminal) == "dumb";
   return !refused && !dumb && isatty(STDOUT_FILENO) == 1;

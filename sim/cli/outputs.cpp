@@ -9,7 +9,9 @@
 #include <filesystem>
 #include <map>
 #include <string_view>
+#include <vector>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast::cli {
@@ -60,6 +62,42 @@ std::string wrong_folder(const fs::path& folder) {
   return {};
 }
 
+/// What texts are called by their endings.
+struct Ending {
+  std::string_view option;
+  std::vector<std::string_view> endings;
+};
+const std::vector<Ending>& known_endings() {
+  static const std::vector<Ending> all{{"--json", {".json"}},
+                                       {"--csv", {".csv"}},
+                                       {"--svg", {".svg"}},
+                                       {"--dot", {".dot", ".gv"}},
+                                       {"--junit", {".xml"}},
+                                       {"--markdown", {".md", ".markdown"}},
+                                       {"--operators-csv", {".csv"}},
+                                       {"--trace", {".json", ".json.gz", ".gz"}},
+                                       {"--step-trace", {".csv"}},
+                                       {"--kernel-details", {".csv"}},
+                                       {"--report", {".html", ".htm"}},
+                                       {"--store", {".sqlite", ".sqlite3", ".db"}}};
+  return all;
+}
+
+/// Why the ending of the path says another kind of text than the option writes; empty where it does
+/// not. An ending that is no kind of text says nothing.
+std::string wrong_ending(std::string_view option, const std::string& path) {
+  const auto own = std::ranges::find(known_endings(), option, &Ending::option);
+  if (own == known_endings().end()) return {};
+  const auto ends = [&](const Ending& kind) {
+    return std::ranges::any_of(kind.endings,
+                               [&](std::string_view ending) { return path.ends_with(ending); });
+  };
+  const bool yaml = path.ends_with(".yaml") || path.ends_with(".yml");
+  if (ends(*own) || (!yaml && std::ranges::none_of(known_endings(), ends))) return {};
+  return "is '" + path + "', but writes " + std::string(own->endings.front()) +
+         ", allowed: that ending, or none";
+}
+
 /// Why nothing can be written there; empty where it can.
 std::string wrong_place(const std::string& path) {
   std::error_code failure;
@@ -97,6 +135,10 @@ void check_outputs(std::vector<std::pair<std::string, std::string>> given) {
     const auto* known = std::ranges::find(outputs, option, &OutputOption::name);
     if (known == outputs.end()) continue;
     const bool dash = path == "-";
+    if (!dash && is_confined()) {
+      wrong.push_back({{}, option, "names a file, and none is written here, allowed: no files"});
+      continue;
+    }
     if (dash && known->takes != Takes::file_or_stdout) {
       wrong.push_back({{}, option, "is -, allowed: the path of a file"});
       continue;
@@ -108,6 +150,10 @@ void check_outputs(std::vector<std::pair<std::string, std::string>> given) {
                        option,
                        "and " + owner->second + " are both " + path + ", allowed: one of them" +
                            (dash ? "" : " there")});
+    if (const std::string why = dash ? std::string() : wrong_ending(option, path); !why.empty()) {
+      wrong.push_back({{}, option, why});
+      continue;
+    }
     if (dash || known->takes == Takes::store) continue;  // a store says itself what is wrong
     if (const std::string why = wrong_place(path); !why.empty()) wrong.push_back({{path}, {}, why});
   }

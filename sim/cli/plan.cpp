@@ -37,15 +37,19 @@ Outcome plan(const PlanOptions& options) {
   const PlanPoint& winner = best_point(space, result);
   if (!options.output.empty()) {
     const auto directory = std::filesystem::path(options.output).parent_path();
-    write_file(options.output, plan_scenario(space, winner, directory.string(),
-                                             idle_algorithms(read_point(space, winner, search))));
+    write_file(options.output,
+               plan_scenario(space, winner, directory.string(),
+                             idle_algorithms(read_point(space, winner, search)), search));
   }
   if (!options.report.empty()) write_file(options.report, plan_page(space, result));
   if (!options.csv.empty() && options.csv != "-") write_file(options.csv, plan_csv(space, result));
   if (options.csv == "-") return {plan_csv(space, result)};
-  Outcome outcome = shown(folded(plan_table(space, result), lines_width()) + "\n" +
-                              launch_files(read_point(space, winner, search)),
-                          options.json, options.json.empty() ? "" : plan_json(space, result));
+  std::string text =
+      folded(plan_table(space, result, options.verbose ? PlanDetail::all : PlanDetail::brief,
+                        read_pairs(search)),
+             lines_width());
+  if (options.verbose) text += "\n" + launch_files(read_point(space, winner, search));
+  Outcome outcome = shown(text, options.json, options.json.empty() ? "" : plan_json(space, result));
   if (space.points() == 1)
     outcome.warnings.push_back(options.scenario +
                                " holds one point, whose layers were placed: give keys lists of "

@@ -11,6 +11,7 @@ struct PlanOptions : PresetOptions {
   std::string output;     ///< file for the winning scenario
   std::string report;     ///< file for the page
   std::string csv, json;  ///< as for run
+  bool verbose = false;   ///< the whole table and the launch file
   std::string store;      ///< where a search that is ended goes on; empty: nowhere
 };
 Outcome plan(const PlanOptions& options);

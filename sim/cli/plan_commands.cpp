@@ -7,10 +7,12 @@ namespace stepcast::cli {
 
 void add_plan_commands(CommandLine& line) {
   auto options = std::make_shared<PlanOptions>();
-  CLI::App* sub =
-      line.command("plan", "search parallel strategies and simulate the best",
-                   "stepcast plan scenarios/plans/gpt3-175b-512.yaml --output winner.yaml",
-                   [options] { return plan(*options); });
+  CLI::App* sub = line.command(
+      "plan", "search parallel strategies and simulate the best",
+      "stepcast plan scenarios/plans/gpt3-175b-512.yaml --output winner.yaml", [options, &line] {
+        options->verbose = line.verbose();
+        return plan(*options);
+      });
   sub->add_option("scenario", options->scenario,
                   "scenario file whose keys may hold lists or the word search")
       ->required()

@@ -5,9 +5,13 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <iostream>
+#include <string_view>
 
 #include "stepcast/base/phases.hpp"
+#include "stepcast/base/text.hpp"
+#include "text_file.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -15,6 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t bar_width = 30;
+constexpr double longest_silence = 10;  ///< s
 constexpr auto between_drawings = 100ms, between_lines = 1000ms;
 
 std::string left_text(double seconds) {
@@ -32,6 +37,7 @@ Progress::Progress()
       quiet_{!spdlog::should_log(spdlog::level::warn)} {}
 
 Progress::~Progress() {
+  // What follows begins on an empty line.
   if (drawn_) std::cerr << "\r\x1b[K" << std::flush;
 }
 
@@ -42,6 +48,7 @@ void Progress::step(std::size_t done, std::size_t of, const std::string& line) {
     return;
   }
   const auto now = std::chrono::steady_clock::now();
+  // The last step is always drawn.
   if (drawn_ && now - shown_ < between_drawings && done < of) return;
   shown_ = now;
   drawn_ = true;
@@ -82,6 +89,81 @@ void PhaseProgress::told(std::size_t done, std::size_t of) {
       current_phase().empty() ? fmt::format("phase {}", phase_) : current_phase();
   spdlog::debug("{}, {}: {}/{}, {:.1f}/s, {} left", command_, phase, done, of, rate,
                 left_text(static_cast<double>(of - done) / rate));
+}
+
+WorkProgress::WorkProgress(bool quiet)
+    : quiet_{quiet},
+      watch_{[this](const LongWork& work) { expected(work); },
+             [this](double share) { told(share); }} {}
+
+void WorkProgress::expected(const LongWork& work) {
+  work_ = work;
+  announced_ = false;
+  bar_.reset();
+  begin_ = logged_ = std::chrono::steady_clock::now();
+  if (work.seconds > longest_silence) announce(work.seconds);
+}
+
+void WorkProgress::announce(double seconds) {
+  announced_ = true;
+  if (quiet_) return;
+  std::cerr << fmt::format("{} takes about {} and {}; Ctrl-C ends it\n", work_.what,
+                           left_text(seconds), human(Bytes{work_.bytes}))
+            << std::flush;
+  if (isatty(STDERR_FILENO) == 1) bar_ = std::make_unique<Progress>();
+}
+
+void WorkProgress::told(double share) {
+  constexpr double least_share = 0.01;
+  constexpr auto first_look = 2000ms, between_reports = 10'000ms;
+  constexpr std::size_t parts = 1000;
+  const auto now = std::chrono::steady_clock::now();
+  const double elapsed = std::chrono::duration<double>(now - begin_).count();
+  const double all = elapsed / std::max(share, 1e-9);
+  if (!announced_ && now - begin_ > first_look && share > least_share && all > longest_silence)
+    announce(all);
+  if (!announced_ || quiet_) return;
+  if (bar_) {
+    bar_->step(static_cast<std::size_t>(share * parts), parts, {});
+    if (share >= 1) bar_.reset();
+    return;
+  }
+  if (now - logged_ < between_reports || share < least_share) return;
+  logged_ = now;
+  std::cerr << fmt::format("{}: {:.0f} %, {} left\n", work_.what, 100 * share,
+                           left_text(all - elapsed))
+            << std::flush;
+}
+
+namespace {
+
+pid_t interrupted_process = 0;
+
+/// Only what may be called in a handler.
+void interrupted(int signal) {
+  if (getpid() == interrupted_process) {
+    remove_unfinished_file();
+    constexpr std::string_view clear = "\r\x1b[K", text = "interrupted\n";
+    if (isatty(STDERR_FILENO) == 1)
+      static_cast<void>(!write(STDERR_FILENO, clear.data(), clear.size()));
+    static_cast<void>(!write(STDERR_FILENO, text.data(), text.size()));
+  }
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+}  // namespace
+
+void end_cleanly() {
+  interrupted_process = getpid();
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction action {};
+    // Who runs it in the background of a script has told it not to listen.
+    if (sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) continue;
+    action = {};
+    action.sa_handler = interrupted;
+    sigaction(signal, &action, nullptr);
+  }
 }
 
 }  // namespace stepcast::cli

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "stepcast/base/long_work.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 
 namespace stepcast::cli {
@@ -41,5 +42,30 @@ class PhaseProgress {
   std::chrono::steady_clock::time_point begin_, logged_;
   WorkerWatch watch_;
 };
+
+/// What a command prints of one run that takes longer than 10 s, on stderr: before it begins how
+/// long and how much memory, and how far it is: a bar on a terminal, otherwise a line every 10 s.
+/// It watches while it lives.
+class WorkProgress {
+ public:
+  /// `quiet`: nothing is printed.
+  explicit WorkProgress(bool quiet);
+
+ private:
+  void expected(const LongWork& work);
+  void told(double share);
+  void announce(double seconds);
+
+  bool quiet_;
+  LongWork work_;
+  bool announced_ = false;
+  std::unique_ptr<Progress> bar_;
+  std::chrono::steady_clock::time_point begin_, logged_;
+  WorkWatch watch_;
+};
+
+/// From now on an interruption (Ctrl-C, a request to end) clears what is drawn, says so and removes
+/// what was not written wholly; then the process ends by the signal.
+void end_cleanly();
 
 }  // namespace stepcast::cli

@@ -19,6 +19,7 @@
 #include "stepcast/sim/scenario/checks.hpp"
 #include "terminal.hpp"
 #include "text_file.hpp"
+#include "ways_to_fit.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -213,6 +214,8 @@ Outcome run(const RunOptions& options) {
   outcome.warnings = std::move(imported);
   if (!result.fits_memory()) {
     outcome.warnings.push_back(scenario.name + " does not fit into " + full_memory(result));
+    if (options.json != "-" && !csv)
+      outcome.text += ways_text(ways_to_fit(options, scenario), result.step_time.value());
     if (options.fail_on_oom) outcome.exit_code = check_failed;
   }
   return outcome;

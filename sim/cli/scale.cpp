@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
-#include "stepcast/sim/study/scaling.hpp"
+#include "stepcast/sim/sweep/scaling.hpp"
 #include "sweep_commands.hpp"
 
 namespace stepcast::cli {
@@ -91,13 +93,16 @@ Outcome scale(const ScaleOptions& options) {
                                                : scenario_sweep(options, search);
   if (!options.seeds.empty())
     sweep.seeds = seeds_option(options.seeds, draws_somewhere(sweep, search));
-  std::vector<std::string> warnings;
   const PointTable table =
       run_points(sweep, choose_points(sweep, {}), {options.store, options.accept_builds}, search,
-                 in_processes(options.workers), warnings);
+                 in_processes(options.workers));
   Outcome outcome =
       shown_points(scaling_table(sweep, table), sweep.name, table, options.csv, options.json);
-  outcome.warnings = std::move(warnings);
+  const auto invalid = std::ranges::count(table.rows, PointStatus::invalid, &PointResult::status);
+  if (outcome.exit_code == done && invalid == std::ssize(table.rows)) {
+    outcome.exit_code = check_failed;
+    outcome.complaint = options.file + ": no point is valid\n";
+  }
   if (!options.report.empty()) write_points_page(options.report, sweep, table);
   if (options.svg == "-") outcome.text = scaling_svg(sweep, table);
   if (!options.svg.empty() && options.svg != "-")

@@ -39,7 +39,8 @@ void add_run(CommandLine& line) {
   sub->add_option("--graph", options->graph,
                   "write what the ranks execute: .json to run again, .dot to draw, .et for Chakra")
       ->type_name("FILE");
-  sub->add_option("--graph-ranks", options->graph_ranks, "ranks that a .dot or .et has")
+  sub->add_option("--graph-ranks", options->graph_ranks,
+                  "ranks that a .dot or .et has: 0,8, stages (one of each) or all")
       ->type_name("LIST");
   sub->add_flag("--operators", options->operators,
                 "show the operators that take longest, by pipeline stage");

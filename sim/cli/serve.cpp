@@ -1,6 +1,7 @@
 #include "serve.hpp"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <iostream>
 #include <random>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/sim/serve/serve.hpp"
 
 namespace stepcast::cli {
@@ -46,6 +48,15 @@ std::string kept_token() {
   return token;
 }
 
+/// What a large request took goes back to the system when it is done: by default each of 64 threads
+/// keeps a heap of its own.
+void keep_little() {
+  constexpr int heaps = 2, large = 1 << 16, rest = 1 << 20;
+  mallopt(M_ARENA_MAX, heaps);
+  mallopt(M_MMAP_THRESHOLD, large);
+  mallopt(M_TRIM_THRESHOLD, rest);
+}
+
 void open_browser(const std::string& address) {
   if (fork() != 0) return;
   execlp("xdg-open", "xdg-open", address.c_str(), static_cast<char*>(nullptr));
@@ -72,6 +83,8 @@ Outcome serve(const ServeOptions& options) {
     settings.worker.insert(settings.worker.end(), {"--folder", folder});
   if (!options.workers.empty())
     settings.worker.insert(settings.worker.end(), {"--jobs", options.workers});
+  keep_little();
+  read_files_only_from(settings.folders);  // a link among the presets may lead elsewhere
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGCHLD, SIG_DFL);
   serve_page(settings, [&](int port) {

@@ -107,7 +107,7 @@ RunMissing in_processes(const std::string& workers) {
 
 PointTable run_points(const Sweep& sweep, const std::vector<std::size_t>& points,
                       const StoreChoice& choice, const SearchPath& search,
-                      const RunMissing& run_missing, std::vector<std::string>& warnings) {
+                      const RunMissing& run_missing) {
   std::unique_ptr<Store> store;
   if (!choice.file.empty()) store = std::make_unique<Store>(choice.file, Store::Open::create);
   SweepRun run(sweep, points, search, store.get(),
@@ -117,9 +117,6 @@ PointTable run_points(const Sweep& sweep, const std::vector<std::size_t>& points
     run_missing(run, sweep, search,
                 [&](const PointDone& p) { progress.step(p.done, p.of, outcome_line(p.result)); });
   }
-  if (store)
-    for (const std::string& row : store->wrong_rows())
-      warnings.push_back(row + "; it was simulated again");
   PointTable table{run.results(), {}};
   if (!sweep.baseline.empty()) table.efficiency = scaling_efficiency(sweep, table.rows);
   return table;
@@ -136,14 +133,12 @@ Outcome sweep(const SweepOptions& options, const RunMissing& run_missing) {
   PointTable blank{{failed_point(sweep, 0, "")}, {}};  // a wrong column is found before work begins
   if (!sweep.baseline.empty()) blank.efficiency.resize(1);
   arranged(blank, rows);
-  std::vector<std::string> warnings;
-  const PointTable all = run_points(sweep, points, {options.store, options.accept_builds}, search,
-                                    run_missing, warnings);
+  const PointTable all =
+      run_points(sweep, points, {options.store, options.accept_builds}, search, run_missing);
   const PointTable table = arranged(all, rows);
   if (!options.report.empty()) write_points_page(options.report, sweep, table);
   Outcome outcome = shown_points(points_table(table, lines_width()), sweep.name, table, options.csv,
                                  options.json);
-  outcome.warnings = std::move(warnings);
   // A point that failed is not hidden by the choice of rows.
   if (std::ranges::count(all.rows, PointStatus::failed, &PointResult::status) > 0)
     outcome.exit_code = internal_error;
@@ -159,10 +154,7 @@ Outcome results(const ResultsOptions& options) {
     const Store store(names.front(), Store::Open::existing);
     const PointTable table = arranged({store.rows(options.where), {}},
                                       rows_of(options.sort, options.best, options.pareto));
-    Outcome outcome =
-        shown_points(points_table(table, lines_width()), "", table, options.csv, options.json);
-    outcome.warnings = store.wrong_rows();
-    return outcome;
+    return shown_points(points_table(table, lines_width()), "", table, options.csv, options.json);
   }
   for (const std::string& given : {options.sort, options.best, options.pareto})
     if (!given.empty())

@@ -7,6 +7,9 @@
 namespace stepcast::cli {
 namespace {
 
+constexpr const char* all_inputs =
+    "list every key that differs, those that presets and defaults bring, too";
+
 void add_tables(CLI::App* sub, std::string& csv, std::string& json) {
   sub->add_option("--csv", csv, "write the points as CSV, - for stdout instead of the table")
       ->type_name("FILE");
@@ -133,6 +136,7 @@ void add_diff(CommandLine& line) {
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
   add_launch(sub, options->launch);
+  sub->add_flag("--inputs", options->inputs, all_inputs);
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }
@@ -157,6 +161,7 @@ void add_compare(CommandLine& line) {
       ->allow_extra_args(false);
   CommandLine::presets_of(sub, options->variants, PresetCount::several);
   add_launch(sub, options->launch);
+  sub->add_flag("--inputs", options->inputs, all_inputs);
   sub->add_option("--rank", options->rank, "rank that was profiled, default 0")->type_name("N");
   sub->add_option("--report", options->report, "write a page that shows it (.html)")
       ->type_name("FILE");

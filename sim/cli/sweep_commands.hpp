@@ -2,8 +2,8 @@
 #include <functional>
 
 #include "commands.hpp"
-#include "stepcast/sim/study/sweep_report.hpp"
-#include "stepcast/sim/study/sweep_run.hpp"
+#include "stepcast/sim/sweep/sweep_report.hpp"
+#include "stepcast/sim/sweep/sweep_run.hpp"
 
 namespace CLI {
 class App;
@@ -66,6 +66,7 @@ struct DiffOptions : PresetOptions {
   std::vector<std::string> overrides;  ///< --set, of `after`
   std::vector<std::string> launch;     ///< --launch, of launch files: `devices=64`
   std::string json;                    ///< as for run
+  bool inputs = false;                 ///< every key that differs, those of presets too
 };
 Outcome diff(const DiffOptions& options);
 
@@ -76,6 +77,7 @@ struct CompareOptions : PresetOptions {
   std::string json, markdown;         ///< as for run
   std::string report;                 ///< page; empty: none
   std::string rank;                   ///< of the profile; empty: 0
+  bool inputs = false;                ///< as for diff
 };
 /// The first file beside the second, which is a profile. Throws InputError.
 Outcome compare_with_profile(const CompareOptions& options);
@@ -99,11 +101,10 @@ struct StoreChoice {
   std::string file;  ///< empty: none
   bool accept_builds = false;
 };
-/// Simulates what the store does not hold, with progress on stderr. `warnings` gets the rows of the
-/// store that cannot be.
+/// Simulates what the store does not hold, with progress on stderr.
 PointTable run_points(const Sweep& sweep, const std::vector<std::size_t>& points,
                       const StoreChoice& choice, const SearchPath& search,
-                      const RunMissing& run_missing, std::vector<std::string>& warnings);
+                      const RunMissing& run_missing);
 
 /// The table of points; with `--csv` and `--json` the same numbers in files or, for `-`, instead.
 Outcome shown_points(const std::string& table, const std::string& name, const PointTable& points,

@@ -15,4 +15,8 @@ enum class Form { plain, by_name };
 /// Throws InputError when the place cannot be written.
 void write_pieces(const std::string& path, Form form, const PieceWriter& body);
 
+/// Removes the file that is being written under another name, if there is one. For handlers of
+/// signals.
+void remove_unfinished_file();
+
 }  // namespace stepcast::cli

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -70,14 +71,19 @@ void forbid_files() {
   if (setrlimit(RLIMIT_FSIZE, &none) != 0) throw EngineError("files cannot be forbidden");
 }
 
+/// A folder that may not be read does not exist.
+void enter(const std::string& folder) {
+  const int wrong = !may_read(folder) ? ENOENT : chdir(folder.c_str()) != 0 ? errno : 0;
+  if (wrong != 0) throw EngineError(folder + ": " + std::strerror(wrong));
+}
+
 std::string run_request(const WorkRequest& request, const WorkerSettings& settings,
                         const Answering& answering) {
   give_input(request.input);
   silence();
   if (!settings.writes_files) forbid_files();  // after the input, which is a file to the kernel
   if (!settings.only_from.empty()) read_files_only_from(settings.only_from);
-  if (!request.directory.empty() && chdir(request.directory.c_str()) != 0)
-    throw EngineError(request.directory + ": " + std::strerror(errno));
+  if (!request.directory.empty()) enter(request.directory);
   return answer_of(request, answering);
 }
 class WorkerLoop {
@@ -223,6 +229,7 @@ bool WorkerLoop::read_input() {
     begin = end + 1;
   }
   in_.erase(0, begin);
+  if (in_.empty() && begin > 0) in_ = {};  // a request may have been large
   if (n == 0 && !too_long_) take(std::exchange(in_, {}));
   if (in_.size() > longest_line) {
     if (!std::exchange(too_long_, true))
@@ -236,6 +243,11 @@ bool WorkerLoop::read_input() {
 bool WorkerLoop::write_output() {
   const ssize_t n = write(STDOUT_FILENO, out_.data(), std::min<std::size_t>(out_.size(), PIPE_BUF));
   if (n > 0) out_.erase(0, static_cast<std::size_t>(n));
+  constexpr std::size_t large = 1U << 16U;
+  if (out_.empty() && out_.capacity() > large) {
+    out_ = {};
+    malloc_trim(0);
+  }
   return n > 0 || errno == EINTR;
 }
 

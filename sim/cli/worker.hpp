@@ -42,6 +42,14 @@ struct WrongRequest {
 };
 using WorkerMessage = std::variant<WorkRequest, CancelRequest, WrongRequest>;
 
+/// What `list` shows of a preset.
+struct ListedPreset {
+  std::string kind, name, question;
+  std::string facts;  ///< other names and sizes; empty: none are known
+};
+/// `list --json`, for the programs that ask a worker.
+std::string presets_json(const std::vector<ListedPreset>& presets);
+
 /// Never throws.
 WorkerMessage read_message(const std::string& line);
 /// The first line of a worker: version of the protocol and of the program.

@@ -84,6 +84,16 @@ Json answer(int code, const std::string& output, const std::string& complaint) {
 
 }  // namespace
 
+std::string presets_json(const std::vector<ListedPreset>& presets) {
+  Json list = Json::array();
+  for (const ListedPreset& preset : presets)
+    list.push_back({{"kind", preset.kind},
+                    {"preset", preset.name},
+                    {"question", preset.question},
+                    {"facts", preset.facts.empty() ? Json(nullptr) : Json(preset.facts)}});
+  return Json{{"presets", list}}.dump(2) + "\n";
+}
+
 WorkerMessage read_message(const std::string& line) {
   const Json json = Json::parse(line, nullptr, false);
   if (json.is_discarded() || !json.is_object())

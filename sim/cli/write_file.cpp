@@ -3,12 +3,15 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 
 #include "commands.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/errors.hpp"
 #include "text_file.hpp"
 
@@ -79,6 +82,9 @@ class GzipSink : public Sink {
   gzFile gzip_;
 };
 
+/// The name of a file that is not whole; empty: none. One is written at a time.
+std::array<char, PATH_MAX> unfinished{};
+
 /// The text on its way to its place. It has no name until it is whole, where the file system can do
 /// that: nothing is left of it when the process dies.
 class Draft {
@@ -88,15 +94,18 @@ class Draft {
     constexpr mode_t mode = 0666;
     const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
     file_ = open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
-    if (file_ >= 0) return;
-    named_ = true;
-    file_ = open(beside_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, mode);
+    if (file_ < 0) {
+      named();
+      file_ = open(beside_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, mode);
+    }
+    if (file_ >= 0) take_over_rights();
   }
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
   ~Draft() {
     if (file_ >= 0) ::close(file_);
     if (named_) unlink(beside_.c_str());
+    unfinished[0] = 0;
   }
   int file() const { return file_; }
   /// Whether it took the place of what was there; errno says why not.
@@ -106,7 +115,7 @@ class Draft {
       unlink(beside_.c_str());  // of a process of the same number that died between link and rename
       if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, beside_.c_str(), AT_SYMLINK_FOLLOW) != 0)
         return false;
-      named_ = true;
+      named();
     }
     if (rename(beside_.c_str(), target_.c_str()) != 0) return false;
     named_ = false;
@@ -114,6 +123,25 @@ class Draft {
   }
 
  private:
+  void named() {
+    named_ = true;
+    if (beside_.native().size() < unfinished.size())
+      std::strcpy(unfinished.data(), beside_.c_str());
+  }
+  /// Who could read or run what was there still can; owner and group as far as this user may give
+  /// them.
+  void take_over_rights() const {
+    struct stat before {};
+    if (stat(target_.c_str(), &before) != 0 || !S_ISREG(before.st_mode)) return;
+    const bool group = fchown(file_, static_cast<uid_t>(-1), before.st_gid) == 0;
+    const bool owner = fchown(file_, before.st_uid, static_cast<gid_t>(-1)) == 0;
+    constexpr mode_t all = 07777, plain = 0777, of_group = 070, of_others = 07;
+    mode_t mode = before.st_mode & (group && owner ? all : plain);
+    // Another group may do what everybody may.
+    if (!group) mode = (mode & ~of_group) | ((mode & of_others) << 3);
+    static_cast<void>(!fchmod(file_, mode));
+  }
+
   fs::path target_, beside_;
   int file_ = -1;
   bool named_ = false;
@@ -139,7 +167,13 @@ void write_in_place(const std::string& path, bool gzip, const PieceWriter& body)
 
 }  // namespace
 
+void remove_unfinished_file() {
+  if (unfinished[0] != 0) unlink(unfinished.data());
+}
+
 void write_pieces(const std::string& path, Form form, const PieceWriter& body) {
+  if (is_confined())
+    throw InputError({Diagnostic{{path}, {}, "is a file, and none is written here"}});
   std::error_code failure;
   const bool gzip = form == Form::by_name && path.ends_with(".gz");
   const fs::file_status status = fs::status(path, failure);

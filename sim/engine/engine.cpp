@@ -32,18 +32,23 @@ class Engine::Driver : private NetworkWatcher {
  public:
   Driver(std::vector<double> bandwidths, Sharing sharing)
       : bandwidths_{std::move(bandwidths)}, table_{bandwidths_} {
+    // Solvers know links by index; a process that never shares through SimGrid never loads it.
     if (sharing != Sharing::simgrid) incremental_.emplace(bandwidths_);
   }
 
   void post(double time, std::uint64_t tag) {
+    // A date in the past would turn the clock back.
     queue_.push({std::max(time, now_), QueuedEvent::Kind::event, sequence_++, tag});
   }
 
   void start_flow(std::span<const LinkUse> path, double bytes, std::uint64_t tag) {
+    // A flow of no bytes ends at no time of its own; callers deliver those themselves.
     expects(!path.empty() && bytes > 0, "a flow has bytes and links");
     met_.clear();
     const FlowTable::Index index = table_.add(path, bytes, now_, tag, met_);
+    // A flow over a link without bandwidth would never end.
     if (!std::isfinite(table_[index].alone)) refuse_late_date();
+    // Flows that meet nobody end by arithmetic; others, and those they meet, go to the solver.
     if (met_.empty()) foresee_end(index);
     for (const FlowTable::Index met : met_) {
       if (table_.enter_network(met, now_)) {
@@ -55,6 +60,7 @@ class Engine::Driver : private NetworkWatcher {
   }
 
   double next_date() {
+    // SimGrid owns the clock while it runs, so that only our own solver can be asked ahead.
     expects(incremental_.has_value(), "SimGrid tells its dates while it runs");
     return queue_.empty() ? incremental_->next_end()
                           : std::min(queue_.top().time, incremental_->next_end());
@@ -65,9 +71,12 @@ class Engine::Driver : private NetworkWatcher {
     client_ = &client;
     bool moved = false;
     for (; next_date() < bound; moved = true) {
+      // Events before the next end of a flow; flows that begin at one date begin together.
       const double horizon = incremental_->next_end();
       if (!queue_.empty() && queue_.top().time < horizon) {
         step();
+        // Everything of one date is delivered before
+        // rates are solved: order among it cannot matter.
         while (!starts_.empty() && !queue_.empty() && queue_.top().time <= now_) step();
         enter_starts();
       } else {
@@ -79,8 +88,10 @@ class Engine::Driver : private NetworkWatcher {
 
   void run(EngineClient& client) {
     client_ = &client;
+    // As long as no flows meet there is nothing to share, and no solver starts.
     while (starts_.empty() && !queue_.empty()) step();
     if (!starts_.empty()) incremental_ ? run_incremental() : run_simgrid();
+    // A flow without an end, or an event at no finite date, is never delivered.
     const bool flows_last = incremental_ && incremental_->size() > 0;
     if (flows_last || (!queue_.empty() && !std::isfinite(queue_.top().time))) refuse_late_date();
     if (live_ > 0) {
@@ -91,6 +102,7 @@ class Engine::Driver : private NetworkWatcher {
   }
 
   double now() const { return now_; }
+  // Flows in the solver may end at any time, so that only the present is certain.
   double earliest() const {
     if (!between_flows()) return now_;
     return queue_.empty() ? std::numeric_limits<double>::infinity()
@@ -107,10 +119,13 @@ class Engine::Driver : private NetworkWatcher {
   }
 
   void shift(double time) {
+    // SimGrid's clock cannot be set; ours can, and all dates move together.
     expects(may_shift(), "no flow of SimGrid is under way");
     if (incremental_) incremental_->shift(time);
     now_ += time;
+    // SimGrid's own clock goes on from where it is: the offset keeps both apart.
     offset_ += time;
+    // Voided ends are left out, or the queue would grow with each shift.
     for (QueuedEvent event : pending()) {
       event.time += time;
       shifted_.push(event);
@@ -121,6 +136,7 @@ class Engine::Driver : private NetworkWatcher {
   }
 
   void append_state(double origin, const TagName& name, std::vector<double>& state) const {
+    // Two states are one if the same things are as far off: names are sorted, not tags.
     struct Entry {
       double name, kind;  ///< 0: an event, 1: a flow alone, 2: a flow among others
       double left;        ///< seconds, or bytes of a flow among others
@@ -136,6 +152,7 @@ class Engine::Driver : private NetworkWatcher {
         entries.push_back({name(table_[flow].tag), 2.0, incremental_->left(flow, now_)});
       });
     }
+    // Tags and posting order differ between like states and must not show.
     std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
       return std::tie(a.name, a.kind, a.left) < std::tie(b.name, b.kind, b.left);
     });
@@ -153,12 +170,15 @@ class Engine::Driver : private NetworkWatcher {
   /// A flow without company ends by itself, unless another comes to meet it.
   void foresee_end(FlowTable::Index index) {
     const FlowTable::Flow& flow = table_[index];
+    // Index and generation in one number: entries of a
+    // flow that has gone are told from its successor's.
     const std::uint64_t entry = (static_cast<std::uint64_t>(index) << 32U) | flow.generation;
     queue_.push({flow.start + flow.alone, QueuedEvent::Kind::flow_end, flow.tag, entry});
   }
 
   /// What is to come, in order; ends that were foreseen in vain left out.
   std::vector<QueuedEvent> pending() const {
+    // An end is void once its flow has met another or its place has a new flow.
     std::vector<QueuedEvent> events = queue_.ordered();
     std::erase_if(events, [this](const QueuedEvent& e) {
       return e.kind == QueuedEvent::Kind::flow_end && is_void(e);
@@ -172,18 +192,22 @@ class Engine::Driver : private NetworkWatcher {
   }
 
   void step() {
+    // Copied first: what the client does may push to the queue.
     const QueuedEvent event = queue_.top();
+    // The processor can fetch the state of what comes next while this one is handled.
     tell_what_is_next(queue_.pop());
     if (event.kind == QueuedEvent::Kind::flow_end) {
       end_lone(event);
       return;
     }
+    // An event at infinity means that a duration overflowed.
     if (!std::isfinite(event.time)) refuse_late_date();
     now_ = std::max(now_, event.time);
     ++events_;
     client_->on_event(now_, event.value);
   }
 
+  // Of the first few only those not told yet, but of the very next each time.
   void tell_what_is_next(bool others) {
     if (queue_.empty()) return;
     const auto tell = [this](const QueuedEvent& event, bool next) {
@@ -206,6 +230,7 @@ class Engine::Driver : private NetworkWatcher {
 
   void run_incremental() {
     for (;;) {
+      // Events run up to the next end of a flow, which moves when flows begin or end.
       const double horizon = incremental_->next_end();
       step_until(horizon);
       if (enter_starts()) continue;
@@ -217,6 +242,7 @@ class Engine::Driver : private NetworkWatcher {
   /// What comes to the links at one time comes in an order of its own, whoever posted it first:
   /// sums of rates are made in that order. Equal flows have equal rates.
   void order_starts() {
+    // Sums of rates round by their order, so that order may not depend on who posted first.
     if (starts_.size() < 2) return;
     const auto before = [](const LinkUse& a, const LinkUse& b) {
       return std::tie(a.link, a.count) < std::tie(b.link, b.count);
@@ -242,6 +268,7 @@ class Engine::Driver : private NetworkWatcher {
   }
 
   void end_flows(double date) {
+    // Ends within the precision of the date end with it: rates are not solved between them.
     now_ = std::max(now_, date);
     incremental_->take_ended(now_, precision_at(now_), ended_);
     deliver_ended(now_);
@@ -255,6 +282,7 @@ class Engine::Driver : private NetworkWatcher {
   }
 
   void run_simgrid() {
+    // SimGrid's clock is not reset: a second run would begin where the first ended.
     static int runs = 0;
     expects(++runs == 1, "one run with flows per process");
     network_ = &simgrid_network(bandwidths_);
@@ -264,11 +292,14 @@ class Engine::Driver : private NetworkWatcher {
   /// Seconds from SimGrid's date to our next one; -1 when we have none. Our clock is SimGrid's and
   /// what was skipped.
   double next_date(double date) override {
+    // Ends of this date come before events of it.
     deliver_ended(date + offset_);
     const double network = network_->next_end(date);
+    // No flow in the network: our own events run as far as they go.
     const double horizon =
         network < 0 ? std::numeric_limits<double>::infinity() : date + offset_ + network;
     step_until(horizon);
+    // SimGrid comes back at the date at which these flows begin.
     if (!starts_.empty()) return std::max(0.0, now_ - (date + offset_));
     return queue_.empty() ? -1.0 : std::max(0.0, queue_.top().time - (date + offset_));
   }
@@ -276,6 +307,7 @@ class Engine::Driver : private NetworkWatcher {
   void arrived(double date) override {
     now_ = std::max(now_, date + offset_);
     coarsen_precision(date + offset_);
+    // Flows begin at the date that SimGrid has just reached, not at the one that asked for them.
     for (const FlowTable::Index flow : starts_) {
       network_->start(table_[flow].path, table_[flow].bytes, flow);
       ++flows_;
@@ -284,6 +316,7 @@ class Engine::Driver : private NetworkWatcher {
     starts_.clear();
   }
 
+  // Only ever coarser: dates grow, and with them the distance of neighbouring doubles.
   void coarsen_precision(double date) {
     const double needed = precision_at(date);
     if (needed <= precision_) return;
@@ -298,12 +331,15 @@ class Engine::Driver : private NetworkWatcher {
 
   void deliver_ended(double date) {
     if (ended_.empty()) return;
+    // All tags are known before the first callback: the
+    // client may start flows that reuse the places.
     now_ = std::max(now_, date);
     for (const FlowTable::Index flow : ended_) {
       due_.push_back(table_[flow].tag);
       table_.remove(flow);
     }
     ended_.clear();
+    // Descending, so that the smallest is taken from the back.
     std::ranges::sort(due_, std::greater<>{});
     while (!due_.empty()) {
       const std::uint64_t tag = due_.back();

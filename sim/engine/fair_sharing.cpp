@@ -19,6 +19,7 @@ FairSharing::FairSharing(const std::vector<double>& bandwidths) : links_(bandwid
   for (std::size_t l = 0; l < links_.size(); ++l) links_[l].capacity = bandwidths[l];
 }
 
+// A new flow belongs to the set that is solved next; its rate is zero until then.
 void FairSharing::add(Flow flow, std::span<const LinkUse> path, double bytes, double now) {
   now_ = now;
   if (flow >= shares_.size()) shares_.resize(flow + 1);
@@ -34,11 +35,13 @@ void FairSharing::add(Flow flow, std::span<const LinkUse> path, double bytes, do
 }
 
 double FairSharing::next_end() {
+  // Rates are solved only when somebody asks for a date: changes of one date cost one solution.
   settle();
   drop_void_ends();
   return ends_.empty() ? std::numeric_limits<double>::infinity() : ends_.top().time;
 }
 
+// A flow whose rate has changed has a newer end in the heap.
 void FairSharing::drop_void_ends() {
   while (!ends_.empty() && ends_.top().generation != shares_[ends_.top().flow].generation)
     ends_.pop();
@@ -46,6 +49,7 @@ void FairSharing::drop_void_ends() {
 
 void FairSharing::take_ended(double now, double precision, std::vector<Flow>& ended) {
   now_ = now;
+  // Each end is looked at once: dropping void ones first keeps the top a real one.
   for (drop_void_ends(); !ends_.empty() && ends_.top().time <= now + precision; drop_void_ends()) {
     const Flow flow = ends_.top().flow;
     Share& share = shares_[flow];
@@ -53,6 +57,7 @@ void FairSharing::take_ended(double now, double precision, std::vector<Flow>& en
     share.under_way = false;
     ended.push_back(flow);
     --size_;
+    // Its links have room now; flows that were held back there are solved anew in settle().
     for (const LinkUse& use : share.path) {
       std::erase_if(links_[use.link].uses, [flow](const Use& u) { return u.flow == flow; });
       loosened_.push_back(use.link);
@@ -62,6 +67,7 @@ void FairSharing::take_ended(double now, double precision, std::vector<Flow>& en
 
 void FairSharing::shift(double time) {
   now_ += time;
+  // What has arrived so far is counted from `since`, so that this moves with the clock.
   for (Share& share : shares_) share.since += time;
   decltype(ends_) moved;
   for (drop_void_ends(); !ends_.empty(); drop_void_ends()) {
@@ -74,6 +80,7 @@ void FairSharing::shift(double time) {
 }
 
 void FairSharing::settle() {
+  // A flow that another link holds back gains nothing from room on this one.
   for (const std::uint32_t link : loosened_) {
     for (const Use& use : links_[link].uses) {
       if (shares_[use.flow].bottleneck == link) join(use.flow);
@@ -81,6 +88,7 @@ void FairSharing::settle() {
   }
   loosened_.clear();
   if (set_.empty()) return;
+  // Each round solves the set exactly; it grows until nobody outside is disturbed.
   do {
     touch_links();
     fill();
@@ -89,6 +97,7 @@ void FairSharing::settle() {
 }
 
 void FairSharing::join(Flow flow) {
+  // Each flow once, however many links bring it in.
   if (std::exchange(shares_[flow].in_set, true)) return;
   set_.push_back(flow);
 }
@@ -96,6 +105,7 @@ void FairSharing::join(Flow flow) {
 /// What the flows outside the set leave of each link of those inside.
 void FairSharing::touch_links() {
   for (const Flow flow : set_) {
+    // Links of the set, each once, whatever number of its flows cross it.
     shares_[flow].decided = false;
     for (const LinkUse& use : shares_[flow].path) {
       if (std::exchange(links_[use.link].touched, true)) continue;
@@ -103,6 +113,7 @@ void FairSharing::touch_links() {
     }
   }
   for (const std::uint32_t index : touched_) {
+    // Flows outside keep their rates: what they leave is the set's to share.
     Link& link = links_[index];
     link.room = link.capacity;
     link.weight = 0;
@@ -120,6 +131,7 @@ void FairSharing::touch_links() {
 /// Progressive filling: the link that is full first decides the rate of its flows. The level of a
 /// link only rises while others decide, so an old one is looked at again.
 void FairSharing::fill() {
+  // A flow that lists a link k times takes k times its rate there: weights add up.
   const auto level = [this](std::uint32_t l) {
     return std::max(links_[l].room, 0.0) / links_[l].weight;
   };
@@ -127,6 +139,7 @@ void FairSharing::fill() {
   while (!levels_.empty()) {
     const auto [known, link] = levels_.top();
     levels_.pop();
+    // All flows of the link are decided already.
     if (links_[link].weight <= 0) continue;
     if (const double now = level(link); now > known) {
       levels_.push({now, link});
@@ -142,6 +155,7 @@ void FairSharing::decide(std::uint32_t link, double rate) {
     if (!share.in_set || std::exchange(share.decided, true)) continue;
     share.next_rate = rate;
     share.next_bottleneck = link;
+    // The decided flow takes its part from every link on its way.
     for (const LinkUse& other : share.path) {
       links_[other.link].room -= other.count * rate;
       links_[other.link].weight -= other.count;
@@ -165,10 +179,12 @@ void FairSharing::find_disturbed(std::uint32_t index) {
   double least_bounded = std::numeric_limits<double>::infinity(), greatest = 0;
   for (const Use& use : link.uses) {
     const Share& share = shares_[use.flow];
+    // Bounds and largest rates of the set on this link, against which those outside are held.
     if (!share.in_set) continue;
     greatest = std::max(greatest, share.next_rate);
     if (share.next_bottleneck == index) least_bounded = std::min(least_bounded, share.next_rate);
   }
+  // Rounding leaves a full link slightly open: less than the tolerance is full.
   const bool open = link.room > tolerance * link.capacity;
   for (const Use& use : link.uses) {
     const Share& share = shares_[use.flow];
@@ -184,10 +200,13 @@ void FairSharing::commit() {
     Share& share = shares_[flow];
     share.in_set = false;
     share.bottleneck = share.next_bottleneck;
+    // An unchanged rate keeps its end: no new entry in the heap, and no rounding of what is left.
     if (share.next_rate == share.rate) continue;
+    // Bytes so far at the old rate, then on at the new one.
     share.left -= share.rate * (now_ - share.since);
     share.since = now_;
     share.rate = share.next_rate;
+    // Rounding may leave slightly less than nothing.
     ends_.push({now_ + std::max(share.left, 0.0) / share.rate, flow, ++share.generation});
   }
   for (const std::uint32_t link : touched_) links_[link].touched = false;

@@ -27,6 +27,7 @@ constexpr bool limits_memory = false;
 constexpr bool limits_memory = true;
 #endif
 
+// A pipe takes what fits: a long answer goes in parts, and signals may interrupt any of them.
 bool write_all(int file, const std::string& text) {
   std::size_t written = 0;
   while (written < text.size()) {
@@ -38,6 +39,7 @@ bool write_all(int file, const std::string& text) {
   return true;
 }
 
+/// In the child: ends with its parent, keeps to its memory, and lets others go first.
 void obey(const JobLimits& limits, pid_t parent) {
   // The parent may have ended between fork and here: then nobody sends the signal.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(threw);
@@ -49,6 +51,7 @@ void obey(const JobLimits& limits, pid_t parent) {
 }
 
 [[noreturn]] void run_job(const std::function<std::string()>& job, int file) {
+  // Exceptions do not cross processes: their text and their kind do.
   std::string text;
   int status = answered;
   try {
@@ -63,7 +66,9 @@ void obey(const JobLimits& limits, pid_t parent) {
     text = error.what();
     status = threw;
   }
+  // An answer that did not get through whole is none.
   if (!write_all(file, text)) status = threw;
+  // _exit leaves what the parent registered alone: its buffers are flushed once, by itself.
   _exit(status);
 }
 
@@ -77,6 +82,7 @@ std::string failure_of(int status, const std::string& text) {
 }  // namespace
 
 JobPool::~JobPool() {
+  // Nobody is left who would read their answers.
   for (const Job& job : jobs_) end(job);
 }
 
@@ -89,10 +95,12 @@ void JobPool::start(std::size_t index, const std::function<std::string()>& job,
   const pid_t process = fork();
   if (process == 0) {
     obey(limits, parent);
+    // Ends of other jobs' pipes must not stay open here, or their readers would never see the end.
     close(channel[0]);
     for (const Job& other : jobs_) close(other.channel);
     run_job(job, channel[1]);
   }
+  // Only the child writes: its end must be the last, so that reading ends with it.
   close(channel[1]);
   if (process < 0) {
     close(channel[0]);
@@ -112,6 +120,7 @@ bool JobPool::cancel(std::size_t index) {
 std::vector<WorkerAnswer> JobPool::wait(std::vector<pollfd>& others, int timeout_ms) {
   std::vector<pollfd> files = others;
   for (const Job& job : jobs_) files.push_back({job.channel, POLLIN, 0});
+  // An interrupted wait is one without news.
   if (poll(files.data(), files.size(), timeout_ms) < 0) {
     if (errno != EINTR)
       throw EngineError(fmt::format("waiting for workers: {}", std::strerror(errno)));
@@ -119,15 +128,18 @@ std::vector<WorkerAnswer> JobPool::wait(std::vector<pollfd>& others, int timeout
   }
   std::copy_n(files.begin(), others.size(), others.begin());
   std::vector<WorkerAnswer> answers;
+  // From the back, since jobs that have ended leave the list.
   for (std::size_t k = jobs_.size(); k-- > 0;) {
     if (files[others.size() + k].revents == 0 || read_more(jobs_[k])) continue;
     const Job job = std::move(jobs_[k]);
+    // The job is reaped after its pipe is empty: a full pipe would keep it from ending.
     jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(k));
     const int status = reap(job);
     const std::string failure = failure_of(status, job.text);
     const bool bad_input = WIFEXITED(status) && WEXITSTATUS(status) == threw_input;
     answers.push_back({job.index, failure.empty() ? job.text : "", failure, bad_input});
   }
+  // By index, so that what is done with answers does not depend on who was polled first.
   std::ranges::sort(answers, {}, &WorkerAnswer::index);
   return answers;
 }
@@ -137,6 +149,7 @@ bool JobPool::read_more(Job& job) {
   const ssize_t n = read(job.channel, buffer.data(), buffer.size());
   if (n < 0) return errno == EINTR;
   job.text.append(buffer.data(), static_cast<std::size_t>(n));
+  // Zero bytes are the end of the pipe: the process has closed it or is gone.
   return n > 0;
 }
 

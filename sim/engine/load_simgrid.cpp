@@ -6,6 +6,7 @@
 
 namespace stepcast {
 
+// Engine and module must be of one build: they share types, not only functions.
 const std::string& simgrid_fingerprint();  // cmake/fingerprint.cmake
 
 FlowNetwork& simgrid_network(const std::vector<double>& bandwidths) {

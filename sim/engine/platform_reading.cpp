@@ -39,6 +39,7 @@ class PrivateFile {
     }
   }
   std::string text() const {
+    // A message of SimGrid fits into a page; more would not be shown anyway.
     std::string all(4096, '\0');
     const ssize_t n = pread(number_, all.data(), all.size(), 0);
     all.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
@@ -53,6 +54,7 @@ class PrivateFile {
 class Packer {
  public:
   template <class T>
+  // Both processes are the same program on the same machine, so that bytes need no format.
   void number(T value) {
     text_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
@@ -82,6 +84,7 @@ class Unpacker {
   }
   template <class T>
   std::vector<T> numbers() {
+    // The length comes first, as Packer wrote it.
     std::vector<T> values(number<std::size_t>());
     copy(values.data(), values.size() * sizeof(T));
     return values;
@@ -101,6 +104,7 @@ class Unpacker {
   std::string_view text_;
 };
 
+// Order and types are those of unpacked(), and nothing else is agreed on.
 std::string packed(const PlatformTable& table) {
   Packer packer;
   packer.number(table.hosts.size());
@@ -138,6 +142,7 @@ constexpr char has_table = 'T', is_refused = 'R', is_broken = 'B';
 /// In the other process: the table, or which key is wrong and why.
 std::string reading_of(const PrivateFile& file, const PrivateFile& said,
                        const PlatformSpec& platform, std::int64_t devices) {
+  // SimGrid writes to the standard error and exits: its words are kept in a file for the parent.
   dup2(said.number(), STDERR_FILENO);
   try {
     const PlatformAnswer answer = read_platform_table(file.path(), platform.hosts, devices);
@@ -150,6 +155,7 @@ std::string reading_of(const PrivateFile& file, const PrivateFile& said,
 
 /// On one line, with the file's own name.
 std::string words_of_simgrid(std::string text, const std::string& inner, const std::string& name) {
+  // Messages name the file in /proc; users know it by the name in the scenario.
   for (std::size_t at = text.find(inner); at != std::string::npos; at = text.find(inner, at))
     text.replace(at, inner.size(), name);
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -164,6 +170,7 @@ void check_latencies(const PlatformTable& table, const std::string& key) {
   constexpr std::size_t most_reports = 20;
   for (const PlatformTable::Link& link : table.links) {
     const double latency = link.latency.value();
+    // A file of a million links could have as many faults.
     if ((latency >= 0 && latency <= longest) || wrong.size() >= most_reports) continue;
     wrong.push_back({{},
                      key + "file",
@@ -184,6 +191,7 @@ PlatformTable read_apart(const PlatformSpec& platform, std::int64_t devices,
   for (std::vector<pollfd> none; answers.empty();) answers = pool.wait(none, -1);
   const std::string& text = answers.front().text;
   const std::string key = prefix + "network.platform.";
+  // The process ended by itself: SimGrid's words say why, and the signal or code stands behind.
   if (answers.front().failed()) {
     const std::string words = words_of_simgrid(said.text(), file.path(), platform.file);
     const std::string why = words_of_simgrid(answers.front().failure, file.path(), platform.file);
@@ -208,6 +216,7 @@ PlatformTable read_apart(const PlatformSpec& platform, std::int64_t devices,
 BytesPerSecond narrowest_between_nodes(const PlatformTable& table, std::int64_t node) {
   double narrowest = std::numeric_limits<double>::infinity();
   const auto size = static_cast<std::uint32_t>(node);
+  // Inside a node a NIC is never used, whatever the file has there.
   for (std::uint32_t a = 0; a < table.devices(); ++a)
     for (std::uint32_t b = 0; b < table.devices(); ++b) {
       if (a / size == b / size) continue;
@@ -226,6 +235,7 @@ void load_platform(ClusterSpec& cluster, const std::string& prefix) {
   const PlatformSpec& platform = *cluster.network.platform;
   static std::string known;
   static std::shared_ptr<const PlatformTable> table;
+  // Text, pattern and number of devices decide the table; the path does not.
   const std::string wanted =
       sha256(*platform.text) + platform.hosts + "\n" + std::to_string(cluster.devices);
   if (wanted != known) {

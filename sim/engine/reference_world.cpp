@@ -8,6 +8,7 @@
 namespace stepcast {
 namespace {
 
+// SimGrid keeps its world to the end of the process, and there is no second one.
 ReferenceWorld* the_world = nullptr;
 
 }  // namespace
@@ -21,6 +22,7 @@ ReferenceWorld& make_reference_world(const Platform& platform) {
 ReferenceWorld& ReferenceWorld::world() { return *the_world; }
 
 void ReferenceWorld::Signal::wait_until(const std::function<bool()>& condition) {
+  // Conditions are asked again after each signal: another actor may have been faster.
   while (!condition()) {
     const std::shared_ptr<Barrier> mine = world().barrier();
     waiting_.push_back(mine);
@@ -29,6 +31,7 @@ void ReferenceWorld::Signal::wait_until(const std::function<bool()>& condition) 
 }
 
 void ReferenceWorld::Signal::tell() {
+  // Taken out first: those let go may wait again at once.
   for (const auto& waiter : std::exchange(waiting_, {})) waiter->let_go();
 }
 

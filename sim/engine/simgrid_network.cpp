@@ -29,6 +29,7 @@ class PathZone : public routing::NetZoneImpl {
  public:
   explicit PathZone(const std::string& name) : NetZoneImpl(name) {}
   void use(const LinkPath& path) { path_ = &path; }
+  // SimGrid asks for a route when a flow starts, right after use().
   void get_local_route(const routing::NetPoint*, const routing::NetPoint*, routing::Route* route,
                        double*) override {
     route->link_list_.insert(route->link_list_.end(), path_->begin(), path_->end());
@@ -45,6 +46,7 @@ s4u::Engine& simgrid_engine() {
     static char name[] = "stepcast";
     static char quiet[] = "--log=root.thres:critical";
     static char* argv[] = {name, quiet, nullptr};
+    // SimGrid changes argc and argv and keeps them: all must outlive it.
     argc = 2;
     auto* made = new s4u::Engine(&argc, argv);
     for (const char* setting :
@@ -75,11 +77,13 @@ class SimgridNetwork : public FlowNetwork {
   explicit SimgridNetwork(const std::vector<double>& bandwidths) {
     simgrid_engine();
     zone_ = new PathZone("paths");  // owned by SimGrid
+    // All flows go between the same two hosts; only the path tells them apart.
     s4u::NetZone* face = zone_->get_iface();
     source_ = face->create_host("source", 1.0);
     target_ = face->create_host("target", 1.0);
     for (std::size_t i = 0; i < bandwidths.size(); ++i) {
       s4u::Link* link = face->create_link("l" + std::to_string(i), bandwidths[i] * byte_scale);
+      // Latency 0: the engine adds it, and CM02 would share links by it.
       links_.push_back(link->set_latency(0)->seal()->get_impl());
     }
     face->seal();
@@ -88,6 +92,7 @@ class SimgridNetwork : public FlowNetwork {
   void run(NetworkWatcher& watcher) override {
     s4u::Engine& engine = simgrid_engine();
     const Watching while_running(*this, watcher);
+    // Models are known by name only once the engine has made them.
     for (resource::Model* model : engine.get_all_models()) {
       if (model->get_name() == "Network_CM02") network_ = model;
     }
@@ -105,12 +110,15 @@ class SimgridNetwork : public FlowNetwork {
 
   void start(std::span<const LinkUse> path, double bytes, std::uint32_t flow) override {
     path_.clear();
+    // A link that counts k times is listed k times: SimGrid then takes k times the rate there.
     for (const LinkUse& use : path) path_.insert(path_.end(), use.count, links_[use.link]);
     zone_->use(path_);
+    // At least one scaled byte: SimGrid never ends a communication of none.
     const auto payload = static_cast<std::uint64_t>(std::max(1.0, std::round(bytes * byte_scale)));
     s4u::CommPtr comm =
         s4u::Comm::sendto_init()->set_payload_size(payload)->set_source(source_)->set_destination(
             target_);
+    // Setting both ends may have started it already.
     if (comm->get_state() != s4u::Activity::State::STARTED) comm->vetoable_start();
     live_.emplace(comm.get(), Live{comm, flow});
   }
@@ -138,6 +146,7 @@ class SimgridNetwork : public FlowNetwork {
   /// SimGrid reads the activity after this callback: it is kept until the next iteration.
   void completed(const s4u::Activity& activity) {
     const auto found = live_.find(&activity);
+    // Communications of the last run end with the process, when nobody watches.
     if (found == live_.end() || watcher_ == nullptr) return;
     graveyard_.push_back(found->second.comm);
     watcher_->ended(found->second.flow);

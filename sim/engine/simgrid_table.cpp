@@ -68,6 +68,7 @@ class TableMaker {
     for (const s4u::Host* host : hosts_) table_.hosts.push_back(host->get_name());
     for (const s4u::Host* from : hosts_)
       for (const s4u::Host* to : hosts_) {
+        // Routes lie one behind another; `first` has where each begins, and one more for the end.
         table_.first.push_back(table_.crossed.size());
         if (from != to) add_route(*from, *to);
       }
@@ -83,6 +84,7 @@ class TableMaker {
     double narrowest = std::numeric_limits<double>::infinity();
     const std::size_t first = table_.crossed.size();
     for (const s4u::Link* link : links) {
+      // A link without bandwidth would make steps that never end.
       if (!(link->get_bandwidth() > 0))
         refuse_platform("file", "has the link " + link->get_name() + " of no bandwidth between " +
                                     between(from, to) + ", allowed: above 0");
@@ -90,6 +92,7 @@ class TableMaker {
       narrowest = std::min(narrowest, link->get_bandwidth());
       table_.crossed.push_back(index_of(*link));
     }
+    // Two devices without a shared link between them would talk at infinite speed.
     if (table_.crossed.size() == first)
       refuse_platform("file", "has no route from " + between(from, to) +
                                   ", allowed: one of links that are shared");
@@ -129,6 +132,7 @@ PlatformTable table_of_simgrid(const std::string& file, const std::string& patte
   const s4u::NetZone* root = platform_root(file);
   std::vector<s4u::Host*> hosts = hosts_of_file(*root);
   const std::size_t all = hosts.size();
+  // The pattern is the shell's, with * and ?.
   std::erase_if(hosts, [&](const s4u::Host* host) {
     return fnmatch(pattern.c_str(), host->get_cname(), 0) != 0;
   });
@@ -137,6 +141,7 @@ PlatformTable table_of_simgrid(const std::string& file, const std::string& patte
                                  " of the " + std::to_string(all) +
                                  " hosts of the file match, allowed: at least the " +
                                  std::to_string(devices) + " devices of the cluster");
+  // Hosts beyond the cluster's devices are left alone.
   hosts.resize(static_cast<std::size_t>(devices));
   return TableMaker(std::move(hosts)).make();
 }

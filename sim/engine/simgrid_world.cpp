@@ -44,6 +44,7 @@ class NamedZone : public routing::NetZoneImpl {
   void get_local_route(const routing::NetPoint* from, const routing::NetPoint* to,
                        routing::Route* route, double*) override {
     const auto found = routes_.find({from, to});
+    // No route here shows as an error in route(), never as a transfer that takes no time.
     if (found == routes_.end()) return;
     route->link_list_.insert(route->link_list_.end(), found->second.begin(), found->second.end());
   }
@@ -54,6 +55,7 @@ class NamedZone : public routing::NetZoneImpl {
 
 s4u::Engine& reference_engine() {
   static s4u::Engine* engine = [] {
+    // SimGrid keeps argc and argv: all must outlive it.
     static char name[] = "stepcast";
     static char quiet[] = "--log=root.thres:critical";
     static char threads[] = "--cfg=contexts/factory:thread";
@@ -89,6 +91,7 @@ class Beginner : public resource::Model {
       : Model("stepcast_reference"), asked_{asked}, begin_{std::move(begin)} {
     set_update_algorithm(UpdateAlgo::LAZY);
   }
+  // Anything asked for is due now; otherwise this model never sets a date.
   double next_occurring_event(double) override { return asked_.empty() ? -1.0 : 0.0; }
   void update_actions_state(double, double) override { begin_(); }
 
@@ -103,6 +106,7 @@ class Semaphore : public ReferenceWorld::Barrier {
   void let_go() override { held_->release(); }
 
  private:
+  // Nobody passes before the first release.
   s4u::SemaphorePtr held_ = s4u::Semaphore::create(0);
 };
 
@@ -114,6 +118,7 @@ class SimgridWorld : public ReferenceWorld {
     s4u::NetZone* face = zone_->get_iface();
     for (const Platform::Host& host : platform_.hosts)
       hosts_.push_back(face->create_host(host.name, host_speed));
+    // Flows of collectives end at one point of their own: only the links in between matter.
     sink_ = face->create_host("end of flows", host_speed);
     for (const Platform::Link& link : platform_.links) {
       // Latency stays with whoever sends: SimGrid would share links by it.
@@ -151,7 +156,9 @@ class SimgridWorld : public ReferenceWorld {
   /// Asks for a communication and waits until it has begun.
   s4u::CommPtr start(s4u::Host* from, s4u::Host* to, double bytes, double messages = 1) {
     ++sent_;
+    // At least one scaled byte: SimGrid never ends a communication of none.
     const auto payload = static_cast<std::uint64_t>(std::max(1.0, std::round(bytes * scale)));
+    // The actor sleeps until the model has begun its communication: the record lives on its stack.
     Asked mine{from, to, payload, messages, s4u::Semaphore::create(0), nullptr};
     asked_.push_back(&mine);
     mine.begun->acquire();
@@ -160,6 +167,7 @@ class SimgridWorld : public ReferenceWorld {
 
   /// In SimGrid's own context, so that the action that has started last is this one's.
   void begin_asked() {
+    // Actors that wake up may ask for more at once.
     std::vector<Asked*> all;
     all.swap(asked_);
     for (Asked* one : all) {
@@ -168,6 +176,7 @@ class SimgridWorld : public ReferenceWorld {
                       ->set_source(one->from)
                       ->set_destination(one->to);
       if (one->comm->get_state() != s4u::Activity::State::STARTED) one->comm->vetoable_start();
+      // Equal rates are those of whole flows, of which SimGrid moves the common part (judge.md).
       if (one->messages != 1)
         network_->get_started_action_set()->back().set_sharing_penalty(one->messages);
       one->begun->release();
@@ -199,6 +208,7 @@ const std::vector<std::uint32_t>& SimgridWorld::route(std::uint32_t from, std::u
   s4u::Host *a = hosts_[from], *b = hosts_[to];
   zone_->give(a->get_netpoint(), b->get_netpoint(), std::move(path));
   std::vector<s4u::Link*> crossed;
+  // Read back, so that what SimGrid does with the route is what is compared.
   double latency = 0;
   a->route_to(b, crossed, &latency);
   if (crossed.empty())
@@ -214,6 +224,7 @@ double SimgridWorld::bandwidth(std::uint32_t link) const {
 /// A flow begins at a point of its own, so that its path is a route like any other.
 ReferenceWorld::FlowId SimgridWorld::add_flow(const std::vector<Use>& uses) {
   const auto next = static_cast<FlowId>(flows_.size());
+  // Equal paths are one flow's: hosts and routes are dear in SimGrid.
   const auto [place, fresh] = known_.try_emplace(uses, next);
   if (!fresh) return place->second;
   s4u::Host* host = zone_->get_iface()->create_host("flow:" + std::to_string(next), host_speed);
@@ -228,9 +239,11 @@ void SimgridWorld::add_actor(std::uint32_t host, const std::string& name,
       s4u::Actor::create(name, hosts_[host], [this, code = std::move(code)] {
         try {
           code();
+          // SimGrid ends actors by this exception: it must reach the end of the actor.
         } catch (const simgrid::ForcefulKillException&) {
           throw;
         } catch (...) {
+          // The first failure is the cause; others follow from it.
           if (!failure_) failure_ = std::current_exception();
           asked_.clear();
           s4u::Actor::kill_all();
@@ -241,6 +254,7 @@ void SimgridWorld::add_actor(std::uint32_t host, const std::string& name,
 
 void SimgridWorld::run() {
   zone_->get_iface()->seal();
+  // Models are known by name only once the engine has made them.
   for (resource::Model* model : engine_->get_all_models())
     if (model->get_name() == "Network_CM02") network_ = model;
   if (network_ == nullptr) throw EngineError("SimGrid does not have its CM02 network model");
@@ -259,12 +273,14 @@ void SimgridWorld::send(std::uint32_t from, std::uint32_t to, double bytes) {
 double SimgridWorld::move(const std::vector<Part>& parts) {
   double last = clock();
   std::vector<std::pair<s4u::CommPtr, double>> moving;
+  // All begin at once, and a part without bytes is its latency alone.
   for (const Part& part : parts) {
     if (part.bytes > 0)
       moving.emplace_back(start(flows_[part.flow], sink_, part.bytes, part.weight), part.latency);
     else
       last = std::max(last, clock() + part.latency);
   }
+  // Latency comes after the bytes, for each by itself; the last one counts.
   for (const auto& [comm, latency] : moving) {
     comm->wait();
     last = std::max(last, comm->get_finish_time() + latency);

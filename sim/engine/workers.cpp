@@ -18,6 +18,7 @@ struct Watcher {
   pid_t process{};
 
   void tell(std::size_t done, std::size_t of) const {
+    // Jobs inherit the watcher with the memory of their parent, who alone reports.
     if (told && process == getpid()) told(done, of);
   }
 };
@@ -33,6 +34,7 @@ bool started(JobPool& pool, std::size_t index, const std::function<std::string(s
     pool.start(index, [&job, index] { return job(index); });
     return true;
   } catch (const EngineError&) {
+    // With jobs under way, descriptors and processes come free again: try later.
     if (pool.size() == 0) throw;
     return false;
   }
@@ -56,6 +58,7 @@ void run_in_workers(std::size_t count, int workers,
   std::size_t next = 0, received = 0;
   watcher().tell(0, count);
   while (next < count || pool.size() > 0) {
+    // As many at once as asked for, or as the machine lets start.
     while (next < count && pool.size() < static_cast<std::size_t>(std::max(workers, 1)) &&
            started(pool, next, job))
       ++next;
@@ -70,6 +73,7 @@ void run_in_workers(std::size_t count, int workers,
 int usable_processors() {
   cpu_set_t set;
   CPU_ZERO(&set);
+  // The mask of the process, not the machine's count: containers and taskset limit it.
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
   return std::max(CPU_COUNT(&set), 1);
 }

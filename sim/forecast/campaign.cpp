@@ -9,12 +9,14 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
+#include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/replay/spread.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 
 namespace stepcast {
 namespace {
 
+// Below a thousandth runs would be played for ever.
 constexpr double least_goodput = 1e-3;  ///< below it a campaign is said never to finish
 constexpr double most_failures = 1e9;   ///< that are played, all runs together
 
@@ -31,6 +33,7 @@ void check_campaign(const Scenario& s) {
         s, "stalls.failures",
         "is missing, allowed: device_mtbf and restart; without failures the date is steps times "
         "step time");
+  // Exactly one of the two says how long the run is.
   if ((c.steps > 0) == (c.tokens > 0))
     refuse_campaign(s, c.steps > 0 ? "campaign.tokens" : "campaign.steps",
                     c.steps > 0 ? "is given beside campaign.steps, allowed: one of them"
@@ -51,13 +54,16 @@ CampaignModel model_of(const Scenario& s) {
   const auto& failures = *s.stalls.failures;
   const std::int64_t tokens = tokens_per_step(s);
   CampaignModel m;
+  // Steps are whole: the last one may train more tokens than asked for.
   m.steps = c.steps > 0 ? c.steps : (c.tokens + tokens - 1) / tokens;
+  // Without the section the only checkpoint is that behind the last step.
   m.every_steps = m.steps;
   if (s.stalls.checkpoint) {
     m.every_steps = std::min(s.stalls.checkpoint->every_steps, m.steps);
     m.checkpoint = s.stalls.checkpoint->blocking_time;
   }
   m.restart = failures.restart;
+  // (1) of docs/models/goodput.md: failures of N devices come N times as often.
   m.mtbf = failures.device_mtbf / static_cast<double>(s.cluster.devices);
   m.hardware_share = c.hardware_share;
   m.spares = c.spares;
@@ -65,6 +71,7 @@ CampaignModel model_of(const Scenario& s) {
   if (c.link_flaps && c.link_flaps->per_link_hour > 0) {
     constexpr double hour = 3600;
     const double links = static_cast<double>(nic_links(s.cluster));
+    // Flaps of n links come n times as often as those of one.
     m.flap_distance = Seconds{hour / (c.link_flaps->per_link_hour * links)};
     m.flap = c.link_flaps->duration;
   }
@@ -73,6 +80,7 @@ CampaignModel model_of(const Scenario& s) {
 
 /// The nodes of a draw that are slow.
 std::int64_t slow_nodes(const Scenario& s, std::int64_t offset) {
+  // Only the nodes are drawn: other factors would hide which of them are slow.
   SpreadSpec only;
   only.seed = s.stalls.spread->seed + offset;
   only.node = SpreadSpec::Node{};
@@ -80,6 +88,7 @@ std::int64_t slow_nodes(const Scenario& s, std::int64_t offset) {
   only.node->slow_factor = s.stalls.spread->node->slow_factor;
   const auto factors = spread_factors(only, s.cluster.devices, s.cluster.node_devices);
   std::int64_t slow = 0;
+  // The factor on host time is the node's alone; its first device tells.
   for (std::size_t d = 0; d < factors.size(); d += static_cast<std::size_t>(s.cluster.node_devices))
     slow += factors[d].host > 1 ? 1 : 0;
   return slow;
@@ -90,6 +99,7 @@ std::int64_t slow_nodes(const Scenario& s, std::int64_t offset) {
 std::vector<CampaignPace> paces(const Scenario& scenario, std::int64_t seeds, int workers) {
   Scenario s = scenario;
   s.stalls.checkpoint.reset();
+  // One draw needs one forecast, which this process may make.
   std::vector<CampaignPace> list(static_cast<std::size_t>(seeds));
   if (seeds == 1 && !scenario.campaign->evict_slow) {
     list[0].step = forecast(s).step_time;
@@ -98,6 +108,7 @@ std::vector<CampaignPace> paces(const Scenario& scenario, std::int64_t seeds, in
     for (std::size_t i = 0; i < list.size(); ++i) list[i].step = runs.steps[i];
   }
   if (!scenario.campaign->evict_slow) return list;
+  // The same draw without slow nodes, as it is after they have left.
   s.stalls.spread->node->slow_share = 0;
   const SeedRuns even = run_seeds(s, seeds, workers);
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -127,7 +138,9 @@ void check_end(const Scenario& s, const CampaignModel& m, Seconds step) {
   const Seconds interval = step * static_cast<double>(m.every_steps);
   if (const auto& traffic = s.campaign->checkpoint_traffic)
     check_written(s, traffic->bytes_per_device / traffic->bandwidth_per_device, interval);
+  // The share of the time in which no link is down.
   const double up = m.flap_distance ? *m.flap_distance / (*m.flap_distance + m.flap) : 1;
+  // docs/models/goodput.md (3): a campaign that makes no progress would never end.
   const double useful = up * goodput({m.checkpoint + m.writing, m.restart, m.mtbf}, interval);
   if (!(up >= least_goodput))
     refuse_campaign(s, "campaign.link_flaps",
@@ -140,6 +153,7 @@ void check_end(const Scenario& s, const CampaignModel& m, Seconds step) {
                         " between checkpoints, allowed: rarer failures, a shorter restart or "
                         "stalls.checkpoint more often");
   const Seconds wall = step * static_cast<double>(m.steps) / useful;
+  // Every failure and every flap is played: their number bounds the work.
   const double events = wall / m.mtbf + (m.flap_distance ? wall / *m.flap_distance : 0);
   if (events * static_cast<double>(s.campaign->runs) > most_failures)
     refuse_campaign(s, "campaign.runs",
@@ -149,11 +163,13 @@ void check_end(const Scenario& s, const CampaignModel& m, Seconds step) {
 
 std::vector<CampaignRun> play_all(const Scenario& s, const CampaignModel& m,
                                   std::vector<CampaignPace> list, double factor) {
+  // The error of the model is one for the whole run, so that all steps take the factor.
   for (CampaignPace& pace : list) {
     pace.step = pace.step * factor;
     if (pace.without_slow) pace.without_slow = *pace.without_slow * factor;
   }
   std::vector<CampaignRun> runs;
+  // Draws of the spread take turns over the runs.
   for (std::int64_t i = 0; i < s.campaign->runs; ++i)
     runs.push_back(play_campaign(m, list[static_cast<std::size_t>(i) % list.size()],
                                  static_cast<std::uint64_t>(s.campaign->seed),
@@ -170,6 +186,7 @@ std::vector<double> walls(const std::vector<CampaignRun>& runs) {
 CampaignRun mean_of(const std::vector<CampaignRun>& runs, double& failures, double& flaps) {
   CampaignRun sum;
   const double n = static_cast<double>(runs.size());
+  // Means first, added over the parts, so that they add up to the mean wall.
   for (const CampaignRun& r : runs) {
     for (const auto part : {&CampaignRun::wall, &CampaignRun::computing, &CampaignRun::saving,
                             &CampaignRun::writing, &CampaignRun::lost, &CampaignRun::restarting,
@@ -187,6 +204,7 @@ std::vector<CampaignForecast::Reached> tenths(std::vector<double> times) {
   std::ranges::sort(times);
   std::vector<CampaignForecast::Reached> list;
   for (int tenth = 1; tenth <= 10; ++tenth) {
+    // Nearest rank: the wall that at least so many tenths of the runs met.
     const std::size_t rank = (times.size() * static_cast<std::size_t>(tenth) + 9) / 10;
     list.push_back({tenth / 10.0, Seconds{times[std::max<std::size_t>(rank, 1) - 1]}});
   }
@@ -214,6 +232,7 @@ CampaignForecast forecast_campaign(const Scenario& scenario, std::int64_t seeds,
   check_campaign(scenario);
   CampaignModel model = model_of(scenario);
   std::optional<double> working;
+  // Power and traffic are forecast in processes of their own, before this one makes its run.
   if (scenario.cluster.device.power) working = working_power(scenario);
   if (scenario.campaign->checkpoint_traffic) model.writing = traffic_cost(scenario, workers);
   const std::vector<CampaignPace> list = paces(scenario, seeds, workers);
@@ -232,8 +251,9 @@ CampaignForecast forecast_campaign(const Scenario& scenario, std::int64_t seeds,
   result.reached = tenths(times);
   if (working) result.energy = campaign_energy(scenario, *working, result.mean);
   if (within) result.within = share_within(times, *within);
+  // The interval of the cluster moves every step by the same factor.
   if (const auto& measured = scenario.cluster.interval; measured && !scenario.synthetic) {
-    const QuotientRange& range = measured->of(scenario.workload.model.moe.has_value());
+    const QuotientRange& range = step_range(scenario, *measured);
     result.wall_low = quantiles(walls(play_all(scenario, model, list, range.low)));
     result.wall_high = quantiles(walls(play_all(scenario, model, list, range.high)));
   }

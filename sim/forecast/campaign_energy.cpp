@@ -8,6 +8,7 @@ namespace stepcast {
 
 double working_power(const Scenario& scenario) {
   Scenario calm = scenario;
+  // Draws and checkpoints are the campaign's; what is left is work.
   calm.stalls = without_draws(calm.stalls);
   calm.stalls.checkpoint.reset();
   WorkerAnswer answer;
@@ -28,7 +29,9 @@ double campaign_energy(const Scenario& scenario, double working, const CampaignR
   const auto idle = [&](std::int64_t devices) {
     return power.overhead * power.idle * static_cast<double>(devices);
   };
+  // Work that is lost takes as much as work that is kept.
   const Seconds busy = mean.computing + mean.lost + mean.writing;
+  // Devices that wait are idle; spare nodes are so all the time.
   return working * busy.value() + idle(scenario.cluster.devices) * (mean.wall - busy).value() +
          idle(scenario.campaign->spares * scenario.cluster.node_devices) * mean.wall.value();
 }

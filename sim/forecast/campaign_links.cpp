@@ -31,11 +31,13 @@ BytesPerSecond least_of_a_nic(const ClusterSpec& cluster) {
 /// What a cluster has beside the writing. Trunks follow NICs; channels lose the same part.
 ClusterSpec beside(ClusterSpec cluster, BytesPerSecond written) {
   const auto take = [&](NicSpec& nic, std::int64_t node_devices) {
+    // All devices of a NIC write over it.
     nic.link.bandwidth = nic.link.bandwidth - written * devices_of(nic, node_devices);
   };
   NicSpec& nic = cluster.network.nic;
   const BytesPerSecond whole = nic.link.bandwidth;
   take(nic, cluster.node_devices);
+  // Trunks are as wide as their NICs; channels have bandwidths of their own and lose the same part.
   const double left = nic.link.bandwidth / whole;
   for (LinkSpec* channel : {&cluster.network.dragonfly.local, &cluster.network.dragonfly.global})
     channel->bandwidth = left * channel->bandwidth;
@@ -54,6 +56,7 @@ Scenario calm(Scenario s) {
 
 void refuse_campaign(const Scenario& scenario, const std::string& path,
                      const std::string& message) {
+  // The place of the nearest key that the document has; the file where it has none.
   const Node* root = scenario.document.get();
   const Node* node = root ? node_at(*root, path) : nullptr;
   const Place place = node ? node->place : Place{root ? root->place.file : ""};
@@ -77,6 +80,7 @@ void check_campaign_links(const Scenario& s) {
   if (!s.stalls.checkpoint)
     refuse_campaign(s, "campaign.checkpoint_traffic",
                     "is given but no state is saved, allowed: none, or stalls.checkpoint");
+  // What is written must leave something for training.
   const BytesPerSecond least = least_of_a_nic(s.cluster);
   if (c.checkpoint_traffic->bandwidth_per_device >= least)
     refuse_campaign(s, "campaign.checkpoint_traffic.bandwidth_per_device",
@@ -89,6 +93,7 @@ Seconds traffic_cost(const Scenario& s, int workers) {
   const auto& traffic = *s.campaign->checkpoint_traffic;
   const Seconds written = traffic.bytes_per_device / traffic.bandwidth_per_device;
   std::array<double, 2> steps{};
+  // The same step with whole NICs and with what the writing leaves of them.
   run_in_workers(
       steps.size(), workers,
       [&](std::size_t busy) {
@@ -101,6 +106,7 @@ Seconds traffic_cost(const Scenario& s, int workers) {
         if (answer.failed() || !step) throw_failure("a step beside the saving", answer);
         steps.at(answer.index) = *step;
       });
+  // A step cannot gain from narrower links: shorter is rounding.
   const double slower = std::max(1.0, steps[1] / steps[0]);
   return written * (1 - 1 / slower);
 }

@@ -30,6 +30,7 @@ class Run {
 
  private:
   double uniform() { return uniform_number(seed_, run_, failure_stream, draws_++); }
+  // Exponential distances: -M ln(1 - u).
   void draw_failure() { failure_ = time_ - model_.mtbf.value() * std::log1p(-uniform()); }
   void draw_flap(double from) {
     if (!model_.flap_distance) return;
@@ -46,6 +47,7 @@ class Run {
     result_.saving += Seconds{saving};
     result_.writing += Seconds{writing};
     time_ += computing + saving + writing;
+    // Saving and writing belong to the checkpoint and cost training their time.
     done_ += steps;
   }
 
@@ -53,9 +55,11 @@ class Run {
   /// that the date at which the interval began is moved by it; none counts while nobody works.
   void work() {
     while (true) {
+      // Whatever comes first; a failure and a flap at one date are a failure.
       work_until(std::min(failure_, flap_));
       if (done_ == model_.steps) return;
       if (failure_ <= flap_) break;
+      // A failure ends the pause early.
       const double pause = std::min(model_.flap.value(), failure_ - flap_);
       ++result_.flaps;
       result_.stopped += Seconds{pause};
@@ -75,8 +79,10 @@ class Run {
   void work_until(double date) {
     const double saving = (model_.checkpoint + model_.writing).value();
     const std::int64_t left = model_.steps - done_;
+    // Whole intervals, and a last one that may be shorter.
     const std::int64_t whole = left / model_.every_steps, tail = left % model_.every_steps;
     const double interval = static_cast<double>(model_.every_steps) * step_ + saving;
+    // As many whole intervals as end before the date: nothing in between is kept.
     const double met = std::min(std::floor((date - time_) / interval), static_cast<double>(whole));
     const auto intervals = static_cast<std::int64_t>(met);
     keep(intervals * model_.every_steps, intervals);
@@ -90,10 +96,12 @@ class Run {
     const double restart = model_.restart.value();
     while (true) {
       ++result_.failures;
+      // Some failures take a node away for its repair; the others only need the restart.
       if (uniform() < model_.hardware_share) away_.push_back(time_ + model_.repair.value());
       await_nodes();
       send_slow_away();
       draw_failure();
+      // The restart itself may fail, and then begins anew.
       if (failure_ >= time_ + restart) break;
       result_.restarting += Seconds{failure_ - time_};
       time_ = failure_;
@@ -104,6 +112,7 @@ class Run {
   }
 
   std::int64_t spares() {
+    // Nodes stand by again when their repair is over.
     std::erase_if(away_, [&](double back) { return back <= time_; });
     return model_.spares - static_cast<std::int64_t>(away_.size());
   }
@@ -111,6 +120,7 @@ class Run {
   void await_nodes() {
     const std::int64_t missing = -spares();
     if (missing <= 0) return;
+    // So many nodes must come back; the last of them lets the job go on.
     const auto last = away_.begin() + (missing - 1);
     std::nth_element(away_.begin(), last, away_.end());
     result_.waiting += Seconds{*last - time_};
@@ -118,6 +128,7 @@ class Run {
   }
 
   void send_slow_away() {
+    // Slow nodes leave once, at the first restart that finds a spare for each.
     if (slow_left_ || !pace_.without_slow || spares() < pace_.slow_nodes) return;
     slow_left_ = true;
     step_ = pace_.without_slow->value();

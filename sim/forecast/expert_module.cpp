@@ -17,6 +17,7 @@ ExpertModuleTimes expert_module_times(const Scenario& scenario, const Placement&
 
 std::optional<SplitExperts> split_experts(const Scenario& scenario, const Placement& placement) {
   const WorkloadSpec& spec = scenario.workload;
+  // Without pieces there is nothing to compare with.
   if (!spec.moe.in_pieces() || spec.plan.ep <= 1) return std::nullopt;
   Scenario in_one = scenario;
   in_one.workload.moe.overlap = MoeSpec::Overlap::none;

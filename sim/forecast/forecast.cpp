@@ -31,6 +31,7 @@ double most_moe_layers(const ModelSpec& model, const LayerTable& layers, std::si
   for (std::size_t s = 0; s < stages; ++s) {
     double sum = 0;
     for (const auto& chunk : layers.slices) {
+      // Slices stand by chunk and stage; the stage has all of its chunks.
       const LayerTable::Slice& slice = chunk[s];
       for (std::int64_t l = slice.first; l < slice.first + slice.count; ++l)
         sum += model.is_moe_layer(l) ? 1 : 0;
@@ -53,9 +54,11 @@ ExpertForecast expert_forecast(const Scenario& scenario, const StepSetup& setup)
   const LayerTable& layers = setup.layers;
   const LayerLoads& loads = setup.experts;
   const WorkloadSpec& spec = scenario.workload;
+  // Tokens that experts drop are no work in either case.
   ExpertForecast result{loads.expert_imbalance(), loads.rank_imbalance(), loads.dropped()};
   result.balanced = expert_matmul_time(spec, scenario.cluster.device, 1 - loads.dropped());
   result.fullest = loads.even() ? result.balanced : mean_fullest(scenario, loads);
+  // In every micro-batch the fullest rank of every layer holds the others up.
   result.cost = (result.fullest - result.balanced) *
                 (most_moe_layers(spec.model, layers, static_cast<std::size_t>(spec.plan.pp)) *
                  static_cast<double>(scenario.micro_batches()));
@@ -76,6 +79,7 @@ std::vector<CollectiveUse> collective_uses(const NetworkMap& network,
   for (std::size_t c = 0; c < network.call_of.size(); ++c) {
     const auto& calls = programs[network.classes.stage[c].value].calls;
     for (std::size_t i = 0; i < calls.size(); ++i) {
+      // Classes share calls: each is told once.
       const std::uint32_t index = network.call_of[c][i];
       if (seen[index]) continue;
       seen[index] = true;
@@ -95,6 +99,7 @@ std::vector<CollectiveUse> collective_uses(const NetworkMap& network,
 /// Mean over the ranks of each stage, and over all.
 void add_times(Forecast& result, const RankClasses& classes, std::size_t stages) {
   const auto world = static_cast<double>(classes.class_of.size());
+  // A class counts with its ranks, in its stage and in all.
   const double per_stage = world / static_cast<double>(stages);
   result.stages.resize(stages);
   for (std::size_t c = 0; c < classes.ranks.size(); ++c) {
@@ -113,6 +118,7 @@ double kept_for_weights(const Scenario& scenario) {
   if (!told || spec.model.moe || spec.training.recompute != TrainingSpec::Recompute::none) return 1;
   const SoftmaxState state = scenario.cluster.device.softmax_state;
   double linear = 0;
+  // Layers of linear attention keep other states than softmax.
   for (std::int64_t layer = 0; layer < spec.model.layers; ++layer)
     linear += spec.model.is_linear(layer) ? 1 : 0;
   const double share = linear / static_cast<double>(spec.model.layers);
@@ -127,6 +133,7 @@ double kept_for_weights(const Scenario& scenario) {
 void add_stages(Forecast& result, const Scenario& scenario, const LayerTable& layers,
                 const std::vector<StageOrder>& orders) {
   const ParallelPlan& plan = scenario.workload.plan;
+  // Micro-batches count by slice, since a longer slice holds more.
   std::vector<double> weights;
   for (std::int64_t slice = 0; slice < plan.slices; ++slice)
     weights.push_back(plan.slice_weight(scenario.workload.training.sequence, slice));
@@ -134,6 +141,7 @@ void add_stages(Forecast& result, const Scenario& scenario, const LayerTable& la
   for (std::uint32_t s = 0; s < orders.size(); ++s) {
     if (scenario.synthetic) continue;
     StageForecast& stage = result.stages[s];
+    // What is held differs from stage to stage with the order of units.
     const auto held = in_flight_moments(orders[s], scenario.workload.plan.vpp, weights, kept);
     stage.memory = tightest_memory(scenario, layers, Stage{s}, held);
     for (const auto& chunk : layers.slices) stage.layers.push_back(chunk[s].count);
@@ -165,6 +173,7 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
   begin_phase("replaying the step");
   Forecast result;
   Recording* recording = record ? &record->recording : nullptr;
+  // Under spread the slowest replica is looked for, which takes several replays.
   if (setup.spreads()) {
     SpreadStep step = step_under_spread(setup, recording, recorded);
     result.timeline = std::move(step.timeline);
@@ -174,9 +183,11 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
   }
   begin_phase("counting memory, FLOPs and times");
   result.step_time = result.timeline.step_time;
+  // Beyond its range the clock no longer adds up.
   if (!(result.step_time.value() <= latest_date)) refuse_late_date();
   add_times(result, setup.network.classes, setup.programs.size());
   add_stages(result, scenario, setup.layers, setup.orders);
+  // Only clusters of several kinds ask which groups reach where.
   if (setup.kinds)
     result.groups = group_fabrics(scenario, setup.fabric, setup.placement, setup.programs);
   if (!scenario.synthetic) {
@@ -191,6 +202,7 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
     result.fullest_uplink = setup.network.fullest_uplink;
   if (scenario.cluster.device.power) result.energy = step_energy(scenario, result);
   check_laws(scenario, setup.layers, result);
+  // What a recording refers to must outlive the setup.
   if (record) {
     record->layers = std::move(setup.layers);
     record->programs = std::move(setup.programs);
@@ -221,6 +233,7 @@ Forecast run_with_documents(const Scenario& scenario, const Ideal& ideal,
                               Placement(scenario.workload.plan));
   if (!data) return run(scenario, nullptr, ideal, recorded, record);
   std::optional<Seconds> even;
+  // Equal loads are the even step already.
   if (!data->loads.even()) even = even_step_time(scenario, data->loads, ideal);
   Forecast result = run(scenario, &data->loads, ideal, recorded, record);
   result.data = {.batch = data->batch,

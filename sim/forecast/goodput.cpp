@@ -12,6 +12,7 @@ constexpr double most_steps = 0x1p53;
 /// step k ends with a checkpoint when every_steps divides k + 1.
 Seconds work_of(const Timeline& timeline, const StallsSpec::Checkpoint& checkpoint) {
   const auto steps = static_cast<std::int64_t>(timeline.steps.size());
+  // The first step of several is not in the mean, and its checkpoint neither.
   const std::int64_t first = steps > 1 ? 1 / checkpoint.every_steps : 0;
   const std::int64_t saved = steps / checkpoint.every_steps - first;
   const double per_step =
@@ -21,6 +22,7 @@ Seconds work_of(const Timeline& timeline, const StallsSpec::Checkpoint& checkpoi
 
 /// Whole steps next to the best interval: the better neighbour.
 std::int64_t whole_steps(const FailureModel& model, Seconds best, Seconds step) {
+  // At least a step, and no more than doubles count exactly.
   const double below = std::clamp(std::floor(best / step), 1.0, most_steps);
   const double above = std::min(below + 1, most_steps);
   const bool up = goodput(model, step * above) > goodput(model, step * below);
@@ -32,6 +34,7 @@ std::int64_t whole_steps(const FailureModel& model, Seconds best, Seconds step) 
 double goodput(const FailureModel& model, Seconds interval) {
   if (!model.mtbf) return interval / (interval + model.checkpoint);
   const Seconds mtbf = *model.mtbf;
+  // (2) of docs/models/goodput.md, over M: expm1 keeps what short intervals would lose.
   const double wall =
       std::exp(model.restart / mtbf) * std::expm1((interval + model.checkpoint) / mtbf);
   return interval / mtbf / wall;
@@ -43,6 +46,7 @@ Seconds young_interval(Seconds checkpoint, Seconds mtbf) {
 
 Seconds daly_interval(Seconds checkpoint, Seconds mtbf) {
   const double half = checkpoint / (2 * mtbf);
+  // Beyond C = 2M the series no longer holds: Daly takes M.
   if (half >= 1) return mtbf;
   return young_interval(checkpoint, mtbf) * (1 + std::sqrt(half) / 3 + half / 9) - checkpoint;
 }

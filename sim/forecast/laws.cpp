@@ -14,6 +14,7 @@ constexpr double rounding = 1e-9;
 /// Each direction of a bidirectional pipeline holds the whole model, every other pipeline holds it
 /// once.
 void check_layers(const WorkloadSpec& spec, const LayerTable& table) {
+  // Two directions have a copy of the model each.
   const std::int64_t copies = spec.plan.chunk_map().copies();
   std::int64_t layers = 0, modules = 0, embeddings = 0, heads = 0;
   for (const auto& row : table.slices)
@@ -42,6 +43,7 @@ void check_times(const RankTimes& times, Seconds step_time) {
     expects(part >= Seconds{0}, "no part of the step time is negative");
   for (const Seconds part : times.exposed)
     expects(part >= Seconds{0}, "no part of the exposed communication is negative");
+  // Parts are sums of many terms: rounding grows with their number.
   const double difference = std::abs((times.total() - step_time).value());
   expects(difference <= rounding * step_time.value(), "the parts add up to the step time");
 }
@@ -61,6 +63,7 @@ void check_budget(const MemoryBudget& budget) {
           "moments are a part of the optimizer's states");
   expects(budget.communicators >= Bytes{0} && budget.communicators <= budget.buffers,
           "buffers of communicators are a part of all buffers");
+  // Activations and the update are not alive together.
   const double parts = (budget.parameters + budget.gradients + budget.optimizer +
                         std::max(budget.activations, budget.update) + budget.buffers)
                            .value();
@@ -71,6 +74,7 @@ void check_budget(const MemoryBudget& budget) {
 /// However states are sharded, all devices together hold each at least once per copy of the model.
 void check_memory(const WorkloadSpec& spec, const Forecast& forecast) {
   ModelStates held;
+  // All ranks of a stage hold what its budget says.
   const auto ranks = static_cast<double>(spec.plan.stage_ranks());
   for (const StageForecast& stage : forecast.stages) {
     check_budget(*stage.memory);

@@ -21,6 +21,7 @@ Scenario at_step(Scenario scenario, std::int64_t step) {
 /// The same loads where nobody looks at them.
 Scenario without_balance(Scenario scenario) {
   scenario.workload.moe.placement = MoeSpec::Placement::contiguous;
+  // What balances is switched off, the drawn loads stay.
   scenario.workload.moe.spare_experts = 0;
   scenario.workload.moe.relocation = {};
   return scenario;
@@ -45,6 +46,7 @@ Move move_before(const Scenario& scenario) {
   const Placement placement(spec.plan);
   const LayerTable layers = layers_of(scenario);
   CollectiveTimes times{scenario.cluster, spec.communication.algorithms};
+  // Each stage moves its own experts, at the same time as the others.
   Move most;
   for (std::uint32_t s = 0; s < static_cast<std::uint32_t>(spec.plan.pp); ++s) {
     const StageCall call = relocation_call(spec, layers, Stage{s});
@@ -57,6 +59,7 @@ Move move_before(const Scenario& scenario) {
 
 /// Whether experts are placed anew before that step.
 bool relocates(const MoeSpec& moe, std::int64_t step) {
+  // Never before the first step of a run: experts are placed when it begins.
   return moe.relocation.every && step > 0 && step % *moe.relocation.every == 0;
 }
 
@@ -67,6 +70,7 @@ struct StepRun {
 };
 
 std::string text_of(const StepRun& run) {
+  // Shortest texts that read back as the same doubles: nothing is lost between processes.
   return shortest(run.time) + " " + shortest(run.imbalance) + " " + shortest(run.move.time) + " " +
          shortest(run.move.bytes);
 }
@@ -104,6 +108,7 @@ std::vector<Scenario> steps_of(const Scenario& scenario, std::int64_t count) {
 double mean_time(const std::vector<StepRun>& runs) {
   double sum = 0;
   for (const StepRun& run : runs) sum += run.time + run.move.time;
+  // What moves before a step delays it.
   return sum / static_cast<double>(runs.size());
 }
 
@@ -112,6 +117,7 @@ LoadSteps::Relocation relocation_of(const std::vector<StepRun>& runs, const MoeS
   LoadSteps::Relocation result;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!relocates(moe, first + static_cast<std::int64_t>(i))) continue;
+    // Means over the moves, and per step over all steps.
     ++result.times;
     result.moved += Bytes{runs[i].move.bytes};
     result.time += Seconds{runs[i].move.time};
@@ -127,8 +133,10 @@ LoadSteps::Relocation relocation_of(const std::vector<StepRun>& runs, const MoeS
 
 LoadSteps run_load_steps(const Scenario& scenario, std::int64_t count, int workers) {
   const MoeSpec& moe = scenario.workload.moe;
+  // The steps themselves, one with equal loads, then the same steps without balance.
   std::vector<Scenario> asked = steps_of(scenario, count);
   asked.push_back(with_loads_alike(scenario));
+  // Without balance there is nothing to compare with.
   if (balances(moe))
     for (const Scenario& skewed : steps_of(without_balance(scenario), count))
       asked.push_back(skewed);
@@ -157,6 +165,7 @@ Seconds mean_load_step(const Scenario& scenario, std::int64_t count, int workers
 
 std::int64_t load_steps_left(const Scenario& scenario) {
   const RoutingSpec& routing = scenario.workload.moe.routing;
+  // Drawn loads never end; a file has so many rows.
   if (routing.distribution != RoutingSpec::Distribution::file)
     return std::min(most_load_steps, last_routing_step + 1 - routing.step);
   const ModelSpec& model = scenario.workload.model;

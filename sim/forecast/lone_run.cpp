@@ -18,6 +18,7 @@ struct Spent {
   void add(const OperatorCost& op) {
     main += op.main;
     worker += op.worker;
+    // A launch costs host time; what the host does not issue is none.
     launches += op.main > 0 || op.worker > 0;
   }
   void add(const StageProgram& program, const Instructions& code) {
@@ -26,6 +27,7 @@ struct Spent {
         device += program.segments[run->segment].device_time();
         for (const OperatorCost& op : program.segments[run->segment].operators()) add(op);
       } else if (const auto* call = std::get_if<Communicate>(&instruction)) {
+        // Exchanges that a kernel makes itself are not launched.
         if (!program.calls[call->call].in_kernel) add(program.calls[call->call].issue);
       }
     }
@@ -38,6 +40,7 @@ LoneRun run_alone(const Scenario& scenario, const Placement& placement, StagePro
   CollectiveTimes times{scenario.cluster, scenario.workload.communication.algorithms};
   const std::vector<StageProgram> programs{std::move(program)};
   const NetworkMap map = map_without_contention(placement, programs, times);
+  // One forward and one backward: nothing before or behind hides anything.
   const std::vector<StageOrder> orders{{{UnitKind::forward, {}, {}}, {UnitKind::backward, {}, {}}}};
   Recording recording;
   replay({.programs = programs,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "stepcast/sim/scenario/applied_framework.hpp"
+
 namespace stepcast {
 namespace {
 
@@ -9,20 +11,23 @@ namespace {
 double matmul_peak(const Scenario& scenario) {
   const bool fp8 = scenario.workload.training.precision == TrainingSpec::Precision::fp8_mixed;
   const auto peak = [fp8](const DeviceSpec& device) {
+    // Peaks of FP8 count only where products run in FP8.
     return (fp8 ? device.matmul_peak_fp8 : device.matmul_peak).value();
   };
   const ClusterSpec& cluster = scenario.cluster;
   double sum = 0;
   for (const NodeKind& kind : cluster.kinds)
     sum += static_cast<double>(kind.nodes) * peak(kind.device);
+  // Kinds count by their devices: nodes of one cluster have equally many.
   return cluster.kinds.empty() ? peak(cluster.device) : sum / static_cast<double>(cluster.nodes());
 }
 
 /// A class that has the rows of one type and kind is as narrow as intervals get; nothing is said of
 /// one whose file does not tell.
 RangeOrigin origin_of(const ClassRange& range, const ClusterSpec& cluster) {
-  RangeOrigin origin{range.of, {}};
+  RangeOrigin origin{range.of, {}, {}};
   if (range.of.empty()) return origin;
+  // Kinds of nodes take the place of the cluster's own device.
   std::vector<std::string> devices{cluster.device.name};
   if (!cluster.kinds.empty()) devices.clear();
   for (const NodeKind& kind : cluster.kinds) devices.push_back(kind.device.name);
@@ -45,18 +50,40 @@ void add_memory(Metrics& m, const Scenario& scenario, const Forecast& forecast) 
     const Bytes expected = stage.memory->peak(), capacity = stage.memory->capacity;
     peak = std::max(peak, expected.value());
     MemoryFit fit = MemoryFit::fits;
+    // Tight where the upper end of the interval exceeds the device, no fit where the lower does.
     if (range.high * expected > capacity) fit = MemoryFit::tight;
     if (range.low * expected > capacity || !stage.memory->fits_host())
       fit = MemoryFit::does_not_fit;
+    // The worst stage decides for the job.
     m.memory_fit = std::max(m.memory_fit, fit);
   }
   if (!interval || !interval->memory) return;
   m.memory_of = origin_of(*interval->memory, scenario.cluster);
+  // The fullest device bounds the interval.
   m.memory_low = range.low * peak;
   m.memory_high = range.high * peak;
 }
 
 }  // namespace
+
+std::string RangeOrigin::clause() const {
+  std::string text;
+  if (!note.empty()) text += ", of " + of + ": " + note;
+  if (!why.empty()) text += (text.empty() ? ", " : "; ") + why;
+  return text;
+}
+
+std::string why_plain(const Scenario& scenario) {
+  if (!scenario.framework || scenario.framework->id.empty()) return "no framework";
+  if (scenario.framework->assumed) return "framework assumed";
+  for (const AppliedFramework::Key& key : scenario.framework->keys)
+    if (key.source.starts_with("assumed")) return key.path + " assumed";
+  return "";
+}
+
+const ClassRange& step_range(const Scenario& scenario, const ForecastInterval& interval) {
+  return interval.of(scenario.workload.model.moe.has_value(), why_plain(scenario).empty());
+}
 
 const char* name(MemoryFit fit) {
   switch (fit) {
@@ -79,8 +106,9 @@ Metrics metrics_of(const Scenario& scenario, const Forecast& forecast) {
   m.has_model = forecast.model_flops.has_value();
   if (!m.has_model) return m;
   if (const auto& interval = scenario.cluster.interval) {
-    const ClassRange& range = interval->of(scenario.workload.model.moe.has_value());
+    const ClassRange& range = step_range(scenario, *interval);
     m.step_time_of = origin_of(range, scenario.cluster);
+    if (interval->plain) m.step_time_of.why = why_plain(scenario);
     m.step_time_low = m.step_time * range.low;
     m.step_time_high = m.step_time * range.high;
   }

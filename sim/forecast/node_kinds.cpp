@@ -25,12 +25,14 @@ GroupReach reach_of(GroupKind kind, const Scenario& scenario, const Fabric& fabr
   Locality widest = Locality::device;
   std::set<std::uint64_t> seen;
   for (std::uint32_t r = 0; r < placement.world(); ++r) {
+    // Each group once, by its key.
     if (!seen.insert(placement.group_key(kind, Rank{r})).second) continue;
     const std::vector<Rank> members = placement.group(kind, Rank{r});
     std::set<std::uint32_t> kinds;
     for (const Rank member : members) {
       const DeviceId device = placement.device_of(member);
       kinds.insert(scenario.cluster.kind_of(device.value));
+      // From the first member, since locality to it bounds that between any two.
       widest = std::max(widest, fabric.locality(placement.device_of(members.front()), device));
     }
     ++reach.groups;
@@ -44,6 +46,7 @@ GroupReach reach_of(GroupKind kind, const Scenario& scenario, const Fabric& fabr
 
 Fabric fabric_of(const Scenario& scenario) {
   const Fabric intact(scenario.cluster);
+  // Slow kinds, stalls and spread each leave their part of a link.
   LinkFaults faults = links_of_kinds(intact);
   const LinkFaults stalled = link_faults(scenario.stalls, intact);
   for (const auto& [link, factor] : stalled.bandwidth_factor) {
@@ -67,6 +70,7 @@ std::optional<KindPrograms> kind_programs(const Scenario& scenario, const LayerT
   if (cluster.kinds.empty()) return {};
   KindPrograms result;
   for (std::size_t k = 0; k < cluster.kinds.size(); ++k) {
+    // Programs of a kind are those of a cluster of that kind alone: only times differ.
     Scenario alone = scenario;
     alone.cluster = cluster.as_kind(k);
     result.programs.push_back(stage_programs(alone, layers));
@@ -82,12 +86,14 @@ MemoryBudget tightest_memory(const Scenario& scenario, const LayerTable& layers,
   const ClusterSpec& cluster = scenario.cluster;
   if (cluster.kinds.empty()) {
     MemoryBudget budget = stage_memory(scenario.workload, layers, cluster, stage, moments);
+    // Measured counts of the whole device include what the allocator caches.
     if (scenario.expect && scenario.expect->memory_count == MemoryCount::device)
       add_cached(budget, scenario.workload, layers, stage, moments);
     return budget;
   }
   const Placement placement(scenario.workload.plan);
   std::set<std::uint32_t> kinds;
+  // A budget per kind that the stage has, not per rank.
   for (std::uint32_t r = 0; r < placement.world(); ++r)
     if (placement.stage_of(Rank{r}) == stage)
       kinds.insert(cluster.kind_of(placement.device_of(Rank{r}).value));

@@ -10,12 +10,15 @@ Scenario prepare(Scenario scenario, IdleAlgorithms idle) {
   static const Node nowhere;
   const Node& root = scenario.document ? *scenario.document : nowhere;
   Reading reading;
+  // Scenarios made by programs have no document: errors then have keys and no places.
   Checks checks{root, reading};
   try {
     if (scenario.cluster.network.platform) {
+      // Links of the file must be there before stalls can name them.
       load_platform(scenario.cluster, "cluster.");
       check_stalled_links(scenario, checks);
     }
+    // Slices first: programs depend on them.
     resolve_slices(scenario, checks);
     if (checks.all_good()) check_resolved(scenario, idle, checks);
   } catch (const InputError& error) {  // of what plans a collective, which knows keys but no places

@@ -19,6 +19,7 @@ constexpr std::int64_t most_grid_steps = 64;  // of the grid on which slices end
 /// sequence does not divide so, the finest of all. 0: there is none.
 std::int64_t grid_steps(std::int64_t sequence, std::int64_t slices, std::int64_t part) {
   const auto fits = [&](std::int64_t steps) { return sequence % (steps * part) == 0; };
+  // Down from the finest, in steps that equal slices would fit into.
   for (std::int64_t steps = most_grid_steps / slices * slices; steps >= slices; steps -= slices)
     if (fits(steps)) return steps;
   for (std::int64_t steps = most_grid_steps; steps >= slices; --steps)
@@ -38,6 +39,7 @@ class SliceClock {
 
   /// Forward and backward of the tokens [start, start + length) of a sequence [s].
   double time(std::int64_t start, std::int64_t length) {
+    // Before, the slice itself, and the rest: the middle one is asked for.
     spec_.plan.slice_tokens = {start, length, spec_.training.sequence - start - length};
     spec_.plan.slices = std::ssize(spec_.plan.slice_tokens);
     const ModelSpec& model = spec_.model;
@@ -45,6 +47,7 @@ class SliceClock {
     for (std::int64_t layer = 0; layer < model.layers; ++layer)
       experts += model.is_moe_layer(layer) ? 1 : 0;
     double sum = 0;
+    // Layers of a kind are alike: one of each, times how many there are.
     if (experts > 0) sum += static_cast<double>(experts) * of_layer(LayerKind::moe);
     if (experts < model.layers)
       sum += static_cast<double>(model.layers - experts) * of_layer(LayerKind::dense);
@@ -66,6 +69,7 @@ class SliceClock {
                                .block = spec_.runtime.kernels.block};
     Passes passes = transformer_layer(context, kind);
     double sum = of(std::move(passes.forward)) + of(std::move(passes.backward));
+    // Full recomputation runs the forward again in the backward.
     if (spec_.training.recompute == TrainingSpec::Recompute::full)
       sum += of(std::move(passes.recomputed));
     return sum;
@@ -79,6 +83,7 @@ class SliceClock {
     for (const LayerItem& item : as_run(std::move(items), spec_, device)) {
       if (const auto* op = std::get_if<Operator>(&item)) {
         sum += operator_time(*op, device, fp8).value();
+        // Overlapped exchanges take no time of their own here.
       } else if (const auto* call = std::get_if<LayerCommunication>(&item);
                  call != nullptr && !call->overlapped) {
         sum +=
@@ -111,6 +116,7 @@ void resolve_slices(Scenario& scenario, Checks& checks) {
   if (!scenario.schedule.balanced_slices) return;
   ParallelPlan& plan = scenario.workload.plan;
   const std::int64_t sequence = scenario.workload.training.sequence;
+  // With sequence parallelism tensor ranks share out the tokens of a slice.
   const std::int64_t part = plan.sequence_parallel ? plan.tp : 1;
   const std::int64_t steps = grid_steps(sequence, plan.slices, part);
   const std::string named = "balanced(" + std::to_string(plan.slices) + ")";
@@ -121,10 +127,12 @@ void resolve_slices(Scenario& scenario, Checks& checks) {
                           "fewer slices, or their tokens as a list"))
     return;
   const std::int64_t step = sequence / steps;
+  // docs/models/pipeline.md, slices: T = m sum t + (p - 1) / v max t.
   std::vector<std::int64_t> tokens = balanced_slices(
       times_on_grid(scenario, steps, step), plan.slices,
       static_cast<double>(scenario.micro_batches()), pipeline_fill(plan.pp, plan.vpp));
   for (std::int64_t& n : tokens) n *= step;
+  // Estimates decide between cuts; a replay decides against equal slices.
   const bool equal_fit = sequence % (plan.slices * part) == 0;
   CollectiveTimes collectives(scenario.cluster, scenario.workload.communication.algorithms);
   std::optional<Seconds> of_equal;

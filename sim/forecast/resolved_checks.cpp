@@ -27,6 +27,7 @@ void check_recompute(const Scenario& scenario, const LayerTable& layers, Checks&
   if (scenario.synthetic || training.recompute != TrainingSpec::Recompute::table) return;
   for (std::size_t c = 0; c < layers.slices.size(); ++c) {
     for (std::size_t s = 0; s < layers.slices[c].size(); ++s) {
+      // The table counts layers of the chunk, whatever they are.
       const std::int64_t wanted = training.recompute_layers[c][s];
       const std::int64_t held = layers.slices[c][s].count;
       checks.require(wanted <= held, "training.recompute",
@@ -51,6 +52,7 @@ double messages_of(const Scenario& scenario, const std::vector<StageProgram>& pr
   for (std::uint32_t stage = 0; stage < programs.size(); ++stage) {
     std::map<Key, double> known;
     for (const StageCall& call : programs[stage].calls) {
+      // Copies move no messages of the network, and world calls that run alone stay ports.
       if (call.over_host_link() || (call.group == GroupKind::world && world_alone)) continue;
       const std::string& chosen = call.algorithm.empty()
                                       ? scenario.workload.communication.algorithms
@@ -58,6 +60,7 @@ double messages_of(const Scenario& scenario, const std::vector<StageProgram>& pr
                                       : call.algorithm;
       const auto [place, fresh] =
           known.try_emplace({call.group, call.call.kind, call.call.bytes.value(), chosen}, 0);
+      // Equal calls are planned once, for the first group of the stage.
       if (fresh) {
         std::vector<DeviceId> members;
         for (const Rank member : placement.group(call.group, placement.first_of(Stage{stage})))
@@ -66,6 +69,7 @@ double messages_of(const Scenario& scenario, const std::vector<StageProgram>& pr
             fabric, members, {call.call.kind, call.call.bytes}, chosen, NetworkForm::pairwise);
         for (const Phase& phase : plan.phases)
           place->second += static_cast<double>(phase.flows.size());
+        // As many groups as the ranks of a stage make.
         place->second *= ranks / static_cast<double>(members.size());
       }
       all += place->second;
@@ -99,6 +103,7 @@ void check_algorithms(const Scenario& scenario, const std::vector<StageProgram>&
 /// Of the kinds whose algorithm is named, those that no program makes.
 std::vector<std::size_t> idle_kinds(const Scenario& scenario,
                                     const std::vector<StageProgram>& programs) {
+  // Calls with an algorithm of their own do not ask the key.
   std::array<bool, collective_kinds> made{};
   for (const StageProgram& program : programs)
     for (const StageCall& call : program.calls)
@@ -106,6 +111,7 @@ std::vector<std::size_t> idle_kinds(const Scenario& scenario,
         made.at(static_cast<std::size_t>(call.call.kind)) = true;
   const CollectiveChoice& choice = scenario.workload.communication.algorithms;
   std::vector<std::size_t> idle;
+  // `auto` was asked for nothing in particular.
   for (std::size_t k = 0; k < chosen_kinds; ++k)
     if (!made.at(k) && choice.algorithm[k] != "auto") idle.push_back(k);
   return idle;
@@ -119,6 +125,7 @@ std::string algorithm_key(std::size_t kind) {
 void check_idle_algorithms(const Scenario& scenario, const std::vector<StageProgram>& programs,
                            Checks& checks) {
   for (const std::size_t kind : idle_kinds(scenario, programs)) {
+    // A framework's defaults are not what the user named.
     if (scenario.framework && scenario.framework->sets(algorithm_key(kind))) continue;
     checks.require(false, algorithm_key(kind),
                    "is " + scenario.workload.communication.algorithms.algorithm[kind] +
@@ -146,6 +153,7 @@ void check_resolved(const Scenario& scenario, IdleAlgorithms idle, Checks& check
   const bool pairwise = scenario.simulate.network == NetworkForm::pairwise;
   const bool named = names_algorithms(scenario.workload.communication.algorithms);
   if (!recomputes && !pairwise && !named) return;  // the usual case, which costs nothing
+  // Layers and programs are dear: only named algorithms and tables ask for them.
   const LayerTable layers = layers_of(scenario);
   if (recomputes) check_recompute(scenario, layers, checks);
   if (!checks.all_good() || (!pairwise && !named)) return;

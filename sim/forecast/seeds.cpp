@@ -9,6 +9,7 @@
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/replay/data_plan.hpp"
 #include "stepcast/sim/replay/lanes.hpp"
 
@@ -16,6 +17,7 @@ namespace stepcast {
 namespace {
 
 std::int64_t first_seed(const StallsSpec& spec) {
+  // The seed that the user counts from: of what is drawn first in this list.
   if (spec.spread) return spec.spread->seed;
   if (spec.compute_jitter) return spec.compute_jitter->seed;
   if (spec.gc_pauses) return spec.gc_pauses->seed;
@@ -32,6 +34,7 @@ bool shares_setup(const StallsSpec& spec) {
 /// Without anything drawn, with a folding of its own.
 Seconds calm_step(const Scenario& scenario, const AttentionLoads* loads) {
   Scenario calm = scenario;
+  // Draws would make ranks differ; without them they fold.
   calm.stalls = without_draws(scenario.stalls);
   const Ideal real;
   const StepSetup setup(calm, loads, real, false);
@@ -42,14 +45,17 @@ class SeedJob {
  public:
   SeedJob(const Scenario& scenario, const AttentionLoads* loads)
       : scenario_{scenario}, loads_{loads}, calm_{calm_step(scenario, loads)} {
+    // Without a shared setup every seed builds its own.
     if (!shares_setup(scenario.stalls)) return;
     shared_.emplace(scenario, loads, real_, false);
+    // Ranks that meet in every micro-batch are the same for all seeds.
     if (shared_->folds_worst()) lock_step_.emplace(shared_->placement, shared_->programs);
   }
 
   Seconds calm() const { return calm_; }
   /// Whether several seeds may go in the lanes of one replay.
   bool takes_lanes() const {
+    // Folded spread replays few replicas per seed instead, and the judge folds nothing.
     return shared_ && !lock_step_ && !shared_->judged() &&
            may_run_in_lanes(shared_->replay_input(), shared_->stalls(scenario_.stalls));
   }
@@ -62,6 +68,7 @@ class SeedJob {
   }
   /// In a process of its own, of which it may make the one run.
   Seconds step(std::int64_t offset) const {
+    // Offsets count from the seeds of the scenario.
     Scenario own = scenario_;
     own.stalls = with_seeds(scenario_.stalls, offset);
     if (!shared_) {
@@ -89,6 +96,7 @@ constexpr std::int64_t fewest_lanes = 3;
 /// empty where it has to be run alone.
 std::string lane_text(const SeedJob& job, std::int64_t first, std::int64_t count) {
   std::string text;
+  // An empty line: this seed could not be had in lanes to the bit.
   for (const std::optional<Seconds>& step : job.steps(first, count))
     text += (step ? shortest(step->value()) : "") + "\n";
   return text;
@@ -98,6 +106,7 @@ std::string lane_text(const SeedJob& job, std::int64_t first, std::int64_t count
 void run_blocks(const SeedJob& job, int workers, std::size_t begin, std::size_t end,
                 std::int64_t served, SeedRuns& runs, std::vector<bool>& done) {
   const auto at_once = static_cast<std::int64_t>(most_lanes);
+  // A block of seeds per process, as many as lanes.
   run_in_workers(
       end - begin, workers,
       [&](std::size_t i) {
@@ -108,6 +117,7 @@ void run_blocks(const SeedJob& job, int workers, std::size_t begin, std::size_t 
         if (answer.failed()) throw_failure("seeds in lanes", answer);
         std::istringstream lines(answer.text);
         std::string line;
+        // Lines come in the order of the seeds.
         for (std::size_t i = (begin + answer.index) * most_lanes; std::getline(lines, line); ++i) {
           const auto seconds = parse_number(line);
           done[i] = seconds.has_value();
@@ -124,12 +134,15 @@ std::vector<std::size_t> run_in_lanes(const SeedJob& job, int workers, SeedRuns&
   const auto at_once = static_cast<std::int64_t>(most_lanes);
   std::vector<bool> done(runs.steps.size());
   std::int64_t served = 0;
+  // A last block of one or two seeds is not worth lanes.
   if (count >= fewest_lanes && job.takes_lanes())
     served = count % at_once < fewest_lanes ? count - count % at_once : count;
   const auto blocks = static_cast<std::size_t>((served + at_once - 1) / at_once);
+  // The first blocks tell whether lanes serve this job.
   const std::size_t first = std::min(blocks, tried);
   run_blocks(job, workers, 0, first, served, runs, done);
   const auto in_lanes = [&] { return std::ranges::count(done, true); };
+  // Fewer than half: the others are sooner done one by one.
   if (2 * static_cast<std::size_t>(in_lanes()) >= first * most_lanes)
     run_blocks(job, workers, first, blocks, served, runs, done);
   runs.in_lanes = in_lanes();
@@ -148,6 +161,7 @@ double nearest_rank(std::vector<double> numbers, double share) {
   expects(!numbers.empty(), "a quantile is of something");
   constexpr double rounding = 1e-9;
   std::ranges::sort(numbers);
+  // The smallest number that at least that share of all does not exceed.
   const double rank = std::ceil(share * static_cast<double>(numbers.size()) - rounding);
   return numbers[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
 }
@@ -162,12 +176,14 @@ std::size_t SeedRuns::median() const {
   std::vector<double> times;
   for (const Seconds step : steps) times.push_back(step.value());
   const double middle = quantiles(times).p50;
+  // quantiles() gives one of the numbers itself, so that it is found again.
   return static_cast<std::size_t>(std::ranges::find(times, middle) - times.begin());
 }
 
 SeedRuns run_seeds(const Scenario& scenario, std::int64_t count, int workers) {
   const auto data = plan_data(scenario.schedule.data, scenario.workload, scenario.micro_batches(),
                               Placement(scenario.workload.plan));
+  // Documents are packed once: all seeds train on the same ones.
   const SeedJob job(scenario, data ? &data->loads : nullptr);
   SeedRuns runs{first_seed(scenario.stalls), std::vector<Seconds>(static_cast<std::size_t>(count)),
                 job.calm(), 0};
@@ -193,6 +209,7 @@ SeedStatistics seed_statistics(const Scenario& scenario, const SeedRuns& runs) {
   for (const Seconds step : runs.steps) {
     times.push_back(step.value());
     rates.push_back(tokens / step.value());
+    // Efficiency: the step without anything drawn over the drawn one.
     efficiencies.push_back(runs.calm / step);
   }
   SeedStatistics result{.count = static_cast<std::int64_t>(runs.steps.size()),
@@ -209,15 +226,18 @@ SeedStatistics seed_statistics(const Scenario& scenario, const SeedRuns& runs) {
 StepInterval step_interval(const Scenario& scenario, const SeedStatistics& seeds) {
   const Quantiles& step = seeds.step_time;
   StepInterval result;
+  // One drawn step of ten is below, one above.
   result.spread = {step.p10, step.p90};
   result.both = result.spread;
   const auto& measured = scenario.cluster.interval;
+  // No measured interval: the spread is all that is known.
   if (!measured || scenario.synthetic) return result;
-  const QuotientRange& range = measured->of(scenario.workload.model.moe.has_value());
+  const QuotientRange& range = step_range(scenario, *measured);
   result.model = StepInterval::Bounds{step.p50 * range.low, step.p50 * range.high};
   const auto& m = *result.model;
   const auto joined = [&](double model, double spread) {
     return std::hypot(relative_width(model / step.p50), relative_width(spread / step.p50));
+    // Deviations from the median, relative to it.
   };
   result.both = {step.p50 * (1 - joined(m.low, step.p10)),
                  step.p50 * (1 + joined(m.high, step.p90))};

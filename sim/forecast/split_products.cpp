@@ -10,6 +10,7 @@ LayerTable last_layer(const WorkloadSpec& spec) {
   LayerTable table;
   table.slices.assign(static_cast<std::size_t>(spec.plan.vpp),
                       std::vector<LayerTable::Slice>(static_cast<std::size_t>(spec.plan.pp)));
+  // One layer on the first stage, nothing on the others.
   table.slices.front().front() = {.first = spec.model.layers - 1, .count = 1};
   return table;
 }
@@ -19,9 +20,11 @@ LayerTable last_layer(const WorkloadSpec& spec) {
 StageProgram layer_program(const Scenario& scenario, std::int64_t pieces) {
   WorkloadSpec spec = scenario.workload;
   spec.communication.tensor_chunks = pieces;
+  // Sharded states would bring gathers that have nothing to do with the products.
   spec.plan.zero = 0;
   spec.pairs = false;
   StageProgram program = lower_stage(spec, last_layer(spec), scenario.cluster, Stage{0});
+  // Nothing is sent and nothing stands around the layer.
   program.chunks.resize(1);
   program.slices = 1;
   ChunkProgram& chunk = program.chunks.front();
@@ -38,6 +41,7 @@ StageProgram layer_program(const Scenario& scenario, std::int64_t pieces) {
 std::optional<SplitProducts> split_products(const Scenario& scenario, const Placement& placement) {
   const WorkloadSpec& spec = scenario.workload;
   const std::int64_t pieces = spec.communication.tensor_chunks;
+  // Whole products, or a single rank, split nothing.
   if (scenario.synthetic || pieces <= 1 || spec.plan.tp <= 1 || spec.plan.slices > 1)
     return std::nullopt;
   const LoneRun split = run_alone(scenario, placement, layer_program(scenario, pieces));

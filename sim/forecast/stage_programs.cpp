@@ -5,6 +5,7 @@
 namespace stepcast {
 
 std::vector<StageProgram> stage_programs(const Scenario& scenario, const LayerTable& layers) {
+  // A task graph brings its programs along.
   if (scenario.graph) return scenario.graph->programs;
   std::vector<StageProgram> programs;
   for (std::uint32_t s = 0; s < scenario.workload.plan.pp; ++s) {

@@ -7,6 +7,7 @@ namespace stepcast {
 std::optional<StepCost> step_cost(const Scenario& scenario, const Forecast& forecast) {
   if (!scenario.cluster.costs) return {};
   const Bill bill = bill_of(Fabric(scenario.cluster));
+  // Without power figures devices cost nothing to run here; the parts may still draw.
   const double devices = forecast.energy ? forecast.energy->step() : 0;
   StepCost cost;
   cost.step = cost_of(*scenario.cluster.costs, bill, forecast.step_time, devices);
@@ -27,6 +28,7 @@ double least_power(const Scenario& scenario) {
 
 double least_cost_rate(const Scenario& scenario) {
   const ClusterSpec& cluster = scenario.cluster;
+  // The rate of a second: prices written off, and the least that can be drawn.
   return cost_of(*cluster.costs, bill_of(Fabric(cluster)), Seconds{1}, least_power(scenario));
 }
 

@@ -16,6 +16,7 @@ std::vector<Diagnostic> beyond_graphs(const Scenario& scenario, const LayerTable
   const auto refuse = [&](bool wrong, const char* key, const char* message) {
     if (wrong) all.push_back({{}, key, message});
   };
+  // A graph has numbers, not files.
   auto spread = scenario.stalls.spread;  // its list of distributions may be changed
   refuse(spread && std::ranges::any_of(distributions(*spread),
                                        [](const auto& d) { return !d.second->factors.empty(); }),
@@ -33,6 +34,7 @@ std::vector<Diagnostic> beyond_graphs(const Scenario& scenario, const LayerTable
   refuse(!scenario.synthetic && scenario.workload.moe.spare_experts > 0, "moe.spare_experts",
          "makes ranks exchange unequal parts, and a task graph has one program per stage, allowed: "
          "0");
+  // Variants of programs have no place in it.
   refuse(!scenario.synthetic && !layer_loads(scenario.workload).even(), "moe.routing",
          "loads ranks of a stage unevenly, and a task graph has one program per stage, allowed: "
          "uniform");
@@ -56,6 +58,7 @@ std::optional<Node> stalls_of(const Scenario& scenario) {
 
 TaskGraph step_graph(const Scenario& scenario) {
   if (scenario.graph) {
+    // Stalls beside a graph replace those that it holds.
     TaskGraph again = *scenario.graph;
     if (auto beside = stalls_of(scenario)) again.stalls = std::move(beside);
     return again;
@@ -69,6 +72,7 @@ TaskGraph step_graph(const Scenario& scenario) {
   graph.shape = scenario.pipeline_shape();
   graph.p2p = scenario.schedule.p2p;
   graph.micro_batch = scenario.workload.training.micro_batch;
+  // Only synthetic workloads replace the network by a latency.
   graph.global_batch = scenario.workload.training.global_batch;
   if (scenario.synthetic && scenario.synthetic->boundary_latency_given)
     graph.boundary_latency = scenario.synthetic->boundary_latency;

@@ -20,6 +20,7 @@ void write_cost(const OperatorCost& cost, KeyWriter& key) {
 }
 
 void write_segments(const std::vector<Segment>& segments, KeyWriter& key) {
+  // Counts come before their lists, so that two keys cannot run into each other.
   key.number(segments.size());
   for (const Segment& segment : segments) {
     key.number(segment.size());
@@ -30,6 +31,7 @@ void write_segments(const std::vector<Segment>& segments, KeyWriter& key) {
 void write_code(const Instructions& code, KeyWriter& key) {
   key.number(code.size());
   for (const Instruction& instruction : code) {
+    // The kind of instruction, then what belongs to it.
     key.number(instruction.index());
     std::visit(
         Overloaded{[&](const Compute& run) { key.number(run.segment); },
@@ -61,6 +63,7 @@ void write_program(const StageProgram& program, KeyWriter& key) {
   for (const AttentionScaling& scaling : program.attention)
     for (const double part : {scaling.fixed, scaling.work, scaling.floor, scaling.half})
       key.number(part);
+  // Kind and bytes of calls stand in the network's key; here is what the replay adds.
   for (const StageCall& call : program.calls) {
     write_cost(call.issue, key);
     key.number(call.kind);
@@ -74,6 +77,7 @@ void write_program(const StageProgram& program, KeyWriter& key) {
 
 /// All keys but those of the cluster, which is in the programs and the network.
 std::string text_of(Scenario scenario) {
+  // What the cluster says is in programs and network: names and costs do not matter.
   scenario.cluster = {};
   ScenarioDraft draft;
   if (scenario.synthetic) draft.synthetic = *scenario.synthetic;
@@ -82,10 +86,12 @@ std::string text_of(Scenario scenario) {
 }
 
 bool may_have_key(const Scenario& scenario) {
+  // None of these: not all of their inputs are in the text of the scenario.
   return !scenario.synthetic && !scenario.graph && !scenario.workload.documents;
 }
 
 std::optional<std::string> key_of(const Scenario& scenario, const StepSetup& setup) {
+  // Stalls and broken links change what is replayed without changing the text.
   if (!setup.intact() || setup.stalls(scenario.stalls).any()) return {};
   KeyWriter key;
   setup.with_network_input(false, [&](const NetworkMapInput& input) {
@@ -116,13 +122,16 @@ std::optional<std::string> step_key(const Scenario& scenario, const LayerTable& 
 /// What has a key suffers no stalls, so that its setup is replayed as it is.
 Seconds step_time_beside(const KnownStep& known, const Scenario& scenario,
                          const LayerTable& layers) {
+  // Without a key the step is forecast as any other.
   const Ideal same_cut = cut_at(layers);
   if (!known.key || !may_have_key(scenario)) return forecast(scenario, same_cut).step_time;
   const StepSetup setup(scenario, nullptr, same_cut, false);
   const auto key = key_of(scenario, setup);
   if (!key) return forecast(scenario, same_cut).step_time;
+  // The same key: the same step to the bit.
   if (key == known.key) return known.time;
   const Seconds time = setup.replayed(setup.stalls(scenario.stalls)).step_time;
+  // A time beyond the clock's range is no time.
   if (!(time.value() <= latest_date)) refuse_late_date();
   return time;
 }

@@ -6,9 +6,9 @@
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/phases.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
+#include "stepcast/sim/judge/judge.hpp"
 #include "stepcast/sim/network/kept_network_map.hpp"
 #include "stepcast/sim/network/traced_map.hpp"
-#include "stepcast/sim/replay/judge.hpp"
 
 namespace stepcast {
 namespace {
@@ -21,6 +21,7 @@ std::optional<Seconds> boundary_latency(const Scenario& scenario) {
 /// By rank, the variant of its stage's program; nothing where all experts are loaded alike.
 std::vector<std::uint32_t> rank_variants(const Placement& placement, const LayerLoads& loads) {
   std::vector<std::uint32_t> variants;
+  // Even loads need no variants, and ranks then fold better.
   if (loads.even()) return variants;
   for (std::uint32_t r = 0; r < placement.world(); ++r)
     variants.push_back(loads.variant_of[placement.coordinates(Rank{r}).ep]);
@@ -33,12 +34,14 @@ std::optional<std::uint64_t> hash_seed(const StallsSpec& spec) {
 }
 
 OperatorCost on_free_host(OperatorCost cost) {
+  // Device time and draw stay: only the host is ideal.
   cost.main = cost.worker = cost.launch = cost.compile = 0;
   return cost;
 }
 
 void free_host(std::vector<Segment>& segments) {
   for (Segment& segment : segments) {
+    // A segment keeps a matrix of its operators, so that it is made anew.
     std::vector<OperatorCost> operators = segment.operators();
     std::ranges::transform(operators, operators.begin(), on_free_host);
     segment = Segment(std::move(operators));
@@ -63,6 +66,7 @@ void free_hosts(KindPrograms& kinds) {
 std::vector<bool> host_copies(const NetworkMap& network,
                               const std::vector<StageProgram>& programs) {
   std::vector<bool> copies(network.calls.size(), false);
+  // Calls of a trace are not indexed by stage.
   for (std::size_t c = 0; !programs.empty() && c < network.call_of.size(); ++c) {
     const auto& calls = programs[network.classes.stage[c].value].calls;
     for (std::size_t i = 0; i < calls.size(); ++i)
@@ -73,8 +77,10 @@ std::vector<bool> host_copies(const NetworkMap& network,
 
 void free_communication(NetworkMap& network, const std::vector<bool>& copies) {
   for (std::size_t i = 0; i < network.calls.size(); ++i) {
+    // A copy to the host is no communication and stays.
     if (copies[i]) continue;
     NetworkCall& call = network.calls[i];
+    // Without phases the call ends where it begins.
     call.phases.clear();
     call.lone = true;
     call.alone = 0;
@@ -131,6 +137,7 @@ StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loa
       host{scenario.cluster.host},
       latency{boundary_latency(scenario)},
       orders{scenario.orders()} {
+  // Before the network is built, which may take long.
   if (judged()) check_judged(stalls(without_spread(scenario.stalls)));
   begin_phase("building the network of the job");
   network = with_network_input(describe_links, [&](const NetworkMapInput& input) {
@@ -142,6 +149,7 @@ StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loa
     throw InputError(
         "simulate.engine: is simgrid, but the loads of some link have no common share of a 1024th, "
         "to which the fast engine rounds them (docs/models/judge.md), allowed: fast");
+  // Ideals change what was built for the real machine: the network depends on neither.
   if (ideal.free_host) {
     for (StageProgram& program : programs) free_host(program);
     if (kinds) free_hosts(*kinds);
@@ -149,15 +157,19 @@ StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loa
   }
   const bool traced = scenario.graph && scenario.graph->traced;
   free_network(network, ideal, traced ? std::vector<StageProgram>{} : programs);
+  // The latency that stands in for the network is ideal with it.
   if (latency && (ideal.free_latency || ideal.free_communication)) latency = Seconds{0};
 }
 
 /// What the input refers to lives as long as the call.
 NetworkMap StepSetup::with_network_input(
     bool describe_links, const std::function<NetworkMap(const NetworkMapInput&)>& use) const {
+  // Spread is left out: classes are those of a job without it.
   const StallPlan even = stalls(without_spread(scenario.stalls));
+  // Every rank a class of its own: nothing may be folded.
   const bool alone = judged() || (spreads() && !folds_worst());
   std::vector<std::uint64_t> keys;
+  // Ranks with other documents, or of other kinds, are not alike.
   if (!alone) keys = loads ? told_apart(even.keys(), loads->of_rank) : even.keys();
   if (kinds && !alone) keys = told_apart(keys, kinds->of_rank);
   return use({.placement = placement,
@@ -174,6 +186,7 @@ NetworkMap StepSetup::with_network_input(
 
 bool StepSetup::intact() const {
   const StallsSpec& spec = scenario.stalls;
+  // Slow or broken links make a map of this scenario alone.
   return !kinds && !spec.spread && spec.degraded_links.empty() && spec.failed_links.empty();
 }
 
@@ -190,9 +203,11 @@ bool StepSetup::spreads() const {
 bool StepSetup::folds_worst() const {
   if (!spreads() || scenario.simulate.fold == Fold::off) return false;
   StallsSpec calm = without_spread(scenario.stalls);
+  // All ranks wait for it alike.
   calm.checkpoint.reset();
   const StallPlan even = stalls(calm);
   const StallsSpec& spec = scenario.stalls;
+  // Links that differ make a network of their own for each seed.
   const bool even_links = (!spec.spread->link || spec.spread->link->neutral()) &&
                           spec.degraded_links.empty() && spec.failed_links.empty();
   return even_links && even.speed.empty() && !even.irregular() && !kinds &&
@@ -230,6 +245,7 @@ ReplayInput StepSetup::replay_input() const {
 Timeline StepSetup::replayed(const StallPlan& stalls, Recording* record,
                              const RecordedClasses& recorded) const {
   ReplayInput input = replay_input();
+  // Without stalls the replay takes its shorter road.
   input.stalls = stalls.any() ? &stalls : nullptr;
   input.record = record;
   input.recorded = recorded;

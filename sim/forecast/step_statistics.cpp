@@ -13,6 +13,7 @@ StepStatistics step_statistics(const std::vector<Seconds>& steps) {
   std::vector<Seconds> later(steps.begin() + 1, steps.end());
   std::ranges::sort(later);
   const auto percentile = [&later](double share) {
+    // Nearest rank, as everywhere.
     const auto rank =
         static_cast<std::size_t>(std::ceil(share * static_cast<double>(later.size())));
     return later[std::max<std::size_t>(rank, 1) - 1];

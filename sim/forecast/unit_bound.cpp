@@ -36,6 +36,7 @@ class LoneStage {
         lasting_(program.chunks.size() * codes_per_chunk_),
         forwards_(program.chunk_count(), 0),
         gradients_(program.chunk_count(), 0) {
+    // Nothing has run yet on any stream.
     free_.fill(unknown);
   }
 
@@ -55,6 +56,7 @@ class LoneStage {
   static constexpr std::size_t unit_codes = 4;
 
   bool meets_all(const StageCall& own, const NetworkCall& call) const {
+    // Only groups over all stages are known to wait for each of them.
     const GroupKindInfo group = info(own.group);
     return call.arrivals > 1 && call.arrivals == stages_ && group.form == GroupForm::grid &&
            group.over.pp;
@@ -89,7 +91,9 @@ double LoneStage::begin(const Communicate& instruction, double device,
   const NetworkCall& call = network_.calls[call_of_[instruction.call]];
   const StageCall& own = program_.calls[instruction.call];
   double& stream = free[static_cast<std::size_t>(own.stream)];
+  // What does not follow the compute stream may begin as soon as its stream is free.
   double start = std::max(stream, instruction.after_compute ? device : unknown);
+  // Meetings of the epilogue: by number, since all stages call alike.
   if (meetings != nullptr && meets_all(own, call)) {
     if (met == meetings->asked.size()) meetings->asked.push_back(unknown);
     if (met < meetings->known.size()) start = std::max(start, meetings->known[met]);
@@ -101,6 +105,7 @@ double LoneStage::begin(const Communicate& instruction, double device,
 
 /// Slots that a counted code has set since hold what nobody knows.
 void LoneStage::run(const Instructions& code, Meetings* meetings) {
+  // A slot of code that was only counted may hold any date: unknown never delays.
   for (std::size_t slot = 0; slot < slots_.size(); ++slot)
     if (again_[slot]) slots_[slot] = unknown;
   std::size_t met = 0;
@@ -117,6 +122,7 @@ void LoneStage::run(const Instructions& code, Meetings* meetings) {
 
 LoneStage::Lasting LoneStage::lasting(const Instructions& code) {
   std::array<double, streams> free{};
+  // From free streams: what a unit waits for inside itself, it waits for each time.
   free.fill(unknown);
   std::vector<double> slots(slots_.size(), unknown);
   Lasting result{.device = 0};
@@ -127,6 +133,7 @@ LoneStage::Lasting LoneStage::lasting(const Instructions& code) {
     } else if (const auto* start = std::get_if<Communicate>(&instruction)) {
       slots[start->slot] = begin(*start, result.device, free, nullptr, none);
       again_[start->slot] = true;
+      // The data stream is the only one that works on behind the unit.
       if (program_.calls[start->call].stream == Stream::data)
         result.data += network_.calls[call_of_[start->call]].alone;
     } else if (const auto* wait = std::get_if<Wait>(&instruction)) {
@@ -141,6 +148,7 @@ LoneStage::Lasting LoneStage::lasting(const Instructions& code) {
 void LoneStage::run_again(const Instructions& code, std::size_t cell) {
   Lasting& known = lasting_[cell];
   if (known.device < 0) known = lasting(code);
+  // Behind what the stream has not done yet, or where this unit alone would put it.
   free_[data_stream] = std::max(free_[data_stream] + known.data, device_ + known.data_end);
   device_ += known.device;
 }
@@ -166,6 +174,7 @@ void LoneStage::run_unit(const Unit& unit, bool first, bool last) {
 void LoneStage::run_units(const Unit* unit, std::uint32_t last) {
   const std::size_t units = unit->with_next ? 2 : 1;
   std::array<bool, 2> first{}, final{};
+  // First and last are known only in the order of the stage.
   for (std::size_t i = 0; i < units; ++i) {
     const std::uint32_t chunk = unit[i].chunk.value;
     if (unit[i].kind == UnitKind::forward) first[i] = ++forwards_[chunk] == 1;
@@ -187,6 +196,7 @@ class LonePipeline {
             static_cast<std::uint32_t>(micro_batches_per_chunk(input.shape) * input.shape.slices)},
         place_(input.orders.size(), 0) {
     const auto stages = static_cast<std::uint32_t>(input.programs.size());
+    // Outputs and gradients of every chunk have a place each.
     const std::int64_t each = 2 * input.shape.chunks * gradients_per_chunk_;
     arrivals_.assign(stages, std::vector<double>(static_cast<std::size_t>(each), unknown));
     channel_free_.assign(stages, {});
@@ -202,11 +212,13 @@ class LonePipeline {
       awake_.pop_back();
       advance(stage);
     }
+    // A bound must not exceed the replay by rounding.
     return end() * (1 - reordering);
   }
 
  private:
   std::size_t message(const Unit& unit, std::uint32_t chunk) const {
+    // Outputs first, then gradients, by chunk, micro-batch and slice.
     const std::size_t row =
         (unit.kind == UnitKind::forward ? 0 : static_cast<std::size_t>(input_.shape.chunks)) +
         chunk;
@@ -246,6 +258,7 @@ double LonePipeline::send(std::uint32_t stage, const Unit& unit) {
       channel_of(input_.shape.placement, unit.chunk, unit.kind == UnitKind::forward);
   const NetworkFlow& flow = input_.network.hop(channel, stage).flow;
   double& free = channel_free_[stage][static_cast<std::size_t>(channel)];
+  // The channel is free when the bytes are through; the message arrives later.
   free = std::max(free, stages_[stage].device()) + flow.alone;
   const double arrival = free + flow.latency;
   arrivals_[reader->stage.value][message(unit, reader->chunk.value)] = arrival;
@@ -279,6 +292,7 @@ double LonePipeline::end() const {
     meetings.known = std::exchange(meetings.asked, {});
     latest = 0;
     for (std::size_t s = 0; s < stages_.size(); ++s) {
+      // A copy, since every round begins from the same state.
       LoneStage stage = stages_[s];
       stage.run(input_.programs[s].epilogue, &meetings);
       latest = std::max(latest, stage.device());

@@ -11,11 +11,13 @@
 #include "chakra_wire.hpp"
 #include "graph_names.hpp"
 #include "stepcast/base/canonical.hpp"
+#include "stepcast/base/confined_files.hpp"
 
 // Records, fields and attributes of a trace.
 namespace stepcast::chakra {
 namespace {
 
+/// Bounds on what a damaged file may make the reader allocate.
 constexpr std::size_t longest_record = 1 << 20, most_nodes = 1 << 24, longest_name = 4096,
                       most_attributes = 64;
 constexpr std::uintmax_t largest_file = std::uintmax_t{1} << 31;
@@ -52,6 +54,7 @@ bool read_attribute(std::string_view bytes, Attributes& all) {
   std::string name;
   Value value;
   while (const auto field = reader.next()) {
+    // 1 is the name; odd numbers are single values, even ones lists, which nothing here reads.
     if (field->number == 1)
       name = std::string(field->bytes);
     else if (field->number % 2 == 1)
@@ -69,6 +72,7 @@ struct RawNode {
 };
 
 void add_needs(const Field& field, RawNode& raw, bool& good) {
+  // Dependencies come packed or one by one.
   if (field.form == Field::Form::varint) return raw.node.needs.push_back(field.value);
   const auto values = unpacked(field.bytes);
   good = good && values.has_value();
@@ -91,6 +95,7 @@ bool read_fields(std::string_view record, RawNode& raw) {
         break;
       case 4:
       case 5:
+        // Of control and of data: both have to end before the node begins.
         add_needs(*field, raw, good);
         break;
       case 7:
@@ -155,6 +160,7 @@ class Interpreter {
   void take_bytes() {
     constexpr std::uint64_t largest = std::uint64_t{1} << 50U;
     node_.bytes = static_cast<double>(whole("comm_size", largest));
+    // Traces of this program have the size as it is, not rounded.
     if (const Value* exact = find("stepcast.bytes"); exact != nullptr && exact->is_real) {
       if (!(exact->real >= 0) || exact->real > 1e18)
         trace_.fail(node_, "has stepcast.bytes below 0 or above 1e18");
@@ -191,6 +197,7 @@ class Interpreter {
     node_.collective = kind->second;
     take_bytes();
     if (const Value* group = find("pg_name")) node_.group = group->text;
+    // Traces of this program name the stream; in others all collectives share one.
     if (const Value* stream = find("stepcast.stream")) {
       const auto* found = std::ranges::find(graph::stream_names, stream->text);
       if (found != graph::stream_names.end())
@@ -202,6 +209,7 @@ class Interpreter {
     node_.kind = sends ? TraceNode::Kind::send : TraceNode::Kind::receive;
     constexpr std::uint64_t most_ranks = 1 << 20;
     const auto end = [&](const char* name, bool own) {
+      // The own side may be left out.
       if (own && find(name) == nullptr) return trace_.rank;
       return static_cast<std::uint32_t>(whole(name, most_ranks));
     };
@@ -220,15 +228,11 @@ class Interpreter {
 };
 
 std::string text_of(const std::filesystem::path& file) {
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(file, error);
-  if (error) throw InputError({{{file.string()}, {}, "cannot be read"}});
-  if (size > largest_file) throw InputError({{{file.string()}, {}, "is larger than 2 GiB"}});
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream.good() && !stream.eof()) throw InputError({{{file.string()}, {}, "cannot be read"}});
-  return std::move(text).str();
+  if (size_of(file) > largest_file)
+    throw InputError({{{file.string()}, {}, "is larger than 2 GiB"}});
+  auto text = bytes_of(file);
+  if (!text) throw InputError({{{file.string()}, {}, "cannot be read"}});
+  return std::move(*text);
 }
 
 }  // namespace
@@ -266,6 +270,7 @@ Trace read_trace(const std::filesystem::path& file, std::uint32_t rank) {
     Interpreter(trace, raw).run();
     trace.nodes.push_back(std::move(raw.node));
   }
+  // Dependencies are looked up by id.
   std::ranges::stable_sort(trace.nodes, {}, &TraceNode::id);
   const auto twice = std::ranges::adjacent_find(trace.nodes, {}, &TraceNode::id);
   if (twice != trace.nodes.end()) trace.fail(*twice, "has the id of another node");

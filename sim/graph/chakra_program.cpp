@@ -5,6 +5,7 @@
 
 #include "chakra_nodes.hpp"
 #include "stepcast/base/canonical.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/document.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/graph/task_graph.hpp"
@@ -31,21 +32,20 @@ struct File {
 /// `PREFIX.RANK.et`, by rank.
 std::vector<File> files_of(const fs::path& folder) {
   std::vector<File> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.ends_with(".et") || !entry.is_regular_file()) continue;
+  for (const fs::path& entry : files_in(folder, ".et")) {
+    const std::string name = entry.filename().string();
+    if (!is_file(entry)) continue;
     const std::string stem = name.substr(0, name.size() - 3);
     const std::size_t dot = stem.rfind('.');
     const std::string digits = dot == std::string::npos ? "" : stem.substr(dot + 1);
     const bool number = !digits.empty() && digits.size() < 8 &&
                         std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
     if (!number)
-      throw InputError({{{entry.path().string()},
+      throw InputError({{{entry.string()},
                          {},
                          "has no rank in its name, allowed: "
                          "PREFIX.RANK.et"}});
-    files.push_back(
-        {entry.path(), stem.substr(0, dot), static_cast<std::uint32_t>(std::stoul(digits))});
+    files.push_back({entry, stem.substr(0, dot), static_cast<std::uint32_t>(std::stoul(digits))});
   }
   std::ranges::sort(files, {}, [](const File& f) { return std::tuple(f.rank, f.prefix); });
   if (files.empty()) throw InputError({{{folder.string()}, {}, "holds no trace PREFIX.RANK.et"}});
@@ -66,8 +66,8 @@ std::map<std::string, std::vector<Rank>> read_groups(const fs::path& folder,
                                                      const std::string& prefix, std::size_t ranks) {
   std::map<std::string, std::vector<Rank>> groups;
   fs::path file = folder / (prefix + ".groups.json");
-  if (!fs::is_regular_file(file)) file = folder / "groups.json";
-  if (!fs::is_regular_file(file)) return groups;
+  if (!is_file(file)) file = folder / "groups.json";
+  if (!is_file(file)) return groups;
   const Node json =
       parse_document(read_document_text(file.string(), SearchPath{}, "a JSON file"), file.string());
   const auto fail = [&](const Place& place, const std::string& name) {
@@ -85,6 +85,7 @@ std::map<std::string, std::vector<Rank>> read_groups(const fs::path& folder,
       if (!rank || *rank >= static_cast<double>(ranks)) fail(item.place, entry.key);
       members.push_back(Rank{static_cast<std::uint32_t>(*rank)});
     }
+    // A copy: members stay in their order.
     auto sorted = members;
     std::ranges::sort(sorted);
     if (std::ranges::adjacent_find(sorted) != sorted.end()) fail(list.place, entry.key);
@@ -101,6 +102,7 @@ std::vector<std::uint32_t> order_of(const Trace& trace) {
       trace.fail(node, "needs node " + std::to_string(id) + ", which does not exist");
     return static_cast<std::uint32_t>(found - nodes.begin());
   };
+  // By node, how many of its needs are not in the order yet.
   std::vector<std::uint32_t> open(nodes.size());
   std::vector<std::vector<std::uint32_t>> readers(nodes.size());
   for (std::uint32_t n = 0; n < nodes.size(); ++n)
@@ -118,6 +120,7 @@ std::vector<std::uint32_t> order_of(const Trace& trace) {
     for (const std::uint32_t reader : readers[order.back()])
       if (--open[reader] == 0) ready.push(reader);
   }
+  // What waits for itself never gets ready.
   const auto stuck = std::ranges::find_if(open, [](std::uint32_t count) { return count > 0; });
   if (stuck != open.end())
     trace.fail(nodes[static_cast<std::size_t>(stuck - open.begin())],
@@ -138,6 +141,7 @@ class Builder {
     match_transfers();
     for (const Trace& trace : traces_) add_rank(trace);
     check_collectives();
+    // Each rank is a stage by itself, as no two need run the same program.
     const auto ranks = static_cast<std::int64_t>(traces_.size());
     graph_.plan.pp = ranks;
     graph_.plan.dp_given = 1;
@@ -179,6 +183,7 @@ class Builder {
       const std::size_t pairs = std::min(sends.size(), receives.size());
       const auto refuse = [&](const std::vector<const TraceNode*>& list, std::uint32_t rank,
                               std::uint32_t other, const char* what) {
+        // A rank without a trace has no file to point at.
         traces_[std::min<std::size_t>(rank, traces_.size() - 1)].fail(
             *list[pairs], std::string("finds no ") + what + " of rank " + std::to_string(other) +
                               " with its tag and size");
@@ -198,6 +203,7 @@ class Builder {
   std::uint32_t group_of(const Trace& trace, const TraceNode& node) {
     if (node.kind != TraceNode::Kind::collective)
       return group_number({Rank{node.source}, Rank{node.target}});
+    // No name, or 0, is the group of all ranks.
     if (node.group.empty() || node.group == "0") {
       std::vector<Rank> all;
       for (std::uint32_t r = 0; r < traces_.size(); ++r) all.push_back(Rank{r});
@@ -216,6 +222,7 @@ class Builder {
     const bool up = (node.kind == TraceNode::Kind::send ? node.target : node.source) > trace.rank;
     if (node.kind == TraceNode::Kind::send) return up ? send_up : send_down;
     if (node.kind == TraceNode::Kind::receive) return up ? receive_up : receive_down;
+    // Streams that transfers do not use stay apart.
     const bool own = node.stream == Stream::expert || node.stream == Stream::data;
     return own ? node.stream : Stream::tensor;
   }
@@ -257,6 +264,7 @@ class Builder {
     graph_.traced->of_call.back().push_back(group);
     graph_.traced->occurrence.back().push_back(
         transfer ? transfer_number(node) : collective_number(trace, node, group, bytes));
+    // What needs nothing does not wait for the compute stream either.
     program.prologue.push_back(
         Communicate{static_cast<std::uint32_t>(program.calls.size()), slot, !node.needs.empty()});
     program.calls.push_back({.name = node.name,
@@ -300,6 +308,7 @@ class Builder {
       slots[node.id] = program.slots;
       add_call(trace, node, program.slots++, program);
     }
+    // The rank ends when all that it started has ended.
     for (const auto& [id, slot] : slots) program.epilogue.push_back(Wait{slot});
     program.chunks.emplace_back();
   }

@@ -12,6 +12,7 @@ enum WireType : std::uint32_t {
   wire_fixed32 = 5
 };
 
+/// The lowest byte comes first.
 std::optional<std::uint64_t> take_fixed(std::string_view& rest, std::size_t size) {
   if (rest.size() < size) return {};
   std::uint64_t value = 0;
@@ -22,6 +23,7 @@ std::optional<std::uint64_t> take_fixed(std::string_view& rest, std::size_t size
 
 }  // namespace
 
+/// Seven bits a byte, the lowest ones first; the highest bit says that more follow.
 void append_varint(std::string& out, std::uint64_t value) {
   for (; value >= 0x80; value >>= 7U) out += static_cast<char>((value & 0x7FU) | 0x80U);
   out += static_cast<char>(value);
@@ -68,6 +70,7 @@ std::optional<Field> Reader::next() {
   if (broken_ || rest_.empty()) return {};
   broken_ = true;  // until the whole field is there
   const auto key = take_varint(rest_);
+  // Field numbers begin at 1.
   if (!key || *key >> 3U == 0 || *key >> 3U > 1U << 29U) return {};
   Field field{.number = static_cast<std::uint32_t>(*key >> 3U)};
   std::optional<std::uint64_t> value;

@@ -112,6 +112,7 @@ Writer node_of(const TaskNode& task, std::uint64_t id, Rank rank, Groups& groups
   const NodeType types[] = {comp, collective, chakra::send, chakra::receive};
   node.varint(node_type, types[static_cast<std::size_t>(task.kind)]);
   std::vector<std::uint64_t> needs;
+  // Ids count from 1, tasks from 0.
   for (const std::uint32_t need : task.needs) needs.push_back(std::uint64_t{need} + 1);
   node.packed(node_data_deps, needs);
   if (task.kind == TaskNode::Kind::compute) node.varint(node_duration, clock.next(task.seconds));
@@ -155,6 +156,7 @@ ChakraTraces chakra_traces(const TaskGraph& graph, const std::vector<Rank>& rank
   Groups groups;
   for (const Rank rank : ranks) {
     std::string& file = traces.of_rank.emplace_back();
+    // GlobalMetadata, with the version of the schema.
     Writer head;
     head.text(1, "0.0.4");
     add_record(file, head);

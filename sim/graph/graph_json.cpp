@@ -21,6 +21,7 @@ Json list_of(const List& list, const Each& each) {
 
 Json cost_json(const OperatorCost& cost) {
   Json json = Json::array({cost.main, cost.worker, cost.launch, cost.device});
+  // The fifth number is there where something is compiled, and only there.
   if (cost.compile > 0) json.push_back(cost.compile);
   return json;
 }
@@ -50,6 +51,7 @@ Json call_json(const StageCall& call) {
             {"host_link", call.host_link.value()},
             {"in_kernel", call.in_kernel}};
   if (call.kernel != ExchangeKernel::library) json["kernel"] = name(call.kernel);
+  // Fields of uneven loads are left out where loads are even.
   if (call.call.skew.factor.empty()) return json;
   json["skew"] = call.call.skew.factor;
   json["senders"] = call.call.skew.senders;

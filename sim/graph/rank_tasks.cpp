@@ -26,8 +26,10 @@ class Unroller {
     execute(program_.prologue);
     const StageOrder& order = graph_.orders[stage_.value];
     for (std::size_t u = 0; u < order.size(); u += order[u].with_next ? 2 : 1) {
+      // Units that run as one follow each other in the order.
       const std::size_t units = order[u].with_next ? 2 : 1;
       for (std::size_t i = 0; i < units; ++i) receive(order[u + i]);
+      // Before they run: the first forward and the last backward of a chunk are other code.
       for (std::size_t i = 0; i < units; ++i) count(order[u + i]);
       run_units(&order[u], units);
       for (std::size_t i = 0; i < units; ++i) send(order[u + i]);
@@ -93,9 +95,11 @@ class Unroller {
   }
 
   void execute(const Instructions& code) {
+    // What the host does alone is no task of a trace.
     for (const Instruction& instruction : code) {
       if (const auto* run = std::get_if<Compute>(&instruction)) compute(run->segment);
       if (const auto* start = std::get_if<Communicate>(&instruction)) communicate(*start);
+      // A slot without a task had nobody to exchange with.
       if (const auto* wait = std::get_if<Wait>(&instruction))
         if (const auto found = slots_.find(wait->slot); found != slots_.end())
           awaited_.push_back(found->second);
@@ -111,6 +115,7 @@ class Unroller {
         task.name += " .. " + program_.operator_names[names.back()] + " (" +
                      std::to_string(names.size()) + ")";
     }
+    // Later tasks wait for this one, and through it for all that it waited for.
     compute_ = add(std::move(task));
     awaited_.clear();
   }
@@ -132,6 +137,7 @@ class Unroller {
       return;
     }
     if (start.after_compute) task.needs = here();
+    // Calls of a stream run one behind the other.
     if (streams_[stream]) task.needs.push_back(*streams_[stream]);
     const std::uint32_t index = add(std::move(task));
     streams_[stream] = index;
@@ -155,6 +161,7 @@ class Unroller {
 
   void receive(const Unit& unit) {
     const auto source = source_of(graph_.shape, unit, stage_);
+    // Nothing to receive, or the stage has it already.
     if (!source || source->stage == stage_) return;
     key_ = to_string(unit, graph_.shape);
     TaskNode task{.kind = TaskNode::Kind::receive,
@@ -175,6 +182,7 @@ class Unroller {
                   .tag = tag(unit, reader->chunk),
                   .needs = here()};
     const std::uint32_t index = add(std::move(task));
+    // The compute stream goes on when a blocking send has ended.
     if (graph_.p2p == ScheduleSpec::PointToPoint::blocking) awaited_.push_back(index);
   }
 

@@ -90,6 +90,7 @@ class Part {
   std::string path_;
 };
 
+/// Names that files have for an enumeration, in its order.
 template <class Kind>
 std::vector<std::string> names_of(std::size_t count) {
   std::vector<std::string> names;
@@ -103,6 +104,7 @@ OperatorCost read_cost(const Part& part) {
   OperatorCost cost{numbers[0].number(), numbers[1].number(), numbers[2].number(),
                     numbers[3].number()};
   if (numbers.size() == 5) cost.compile = numbers[4].number();
+  // Compiling is a part of what the main thread does.
   if (cost.compile > cost.main) part.fail("compiles for longer than the main thread works");
   return cost;
 }
@@ -110,6 +112,7 @@ OperatorCost read_cost(const Part& part) {
 Instructions read_code(const Part& part, const StageProgram& program) {
   static const std::vector<std::string> words{"compute", "communicate", "wait", "host_sync",
                                               "host_copy"};
+  // Of an entry, the word itself included.
   static const std::vector<std::size_t> sizes{2, 4, 2, 2, 1};
   Instructions code;
   for (const Part& entry : part.list()) {
@@ -169,6 +172,7 @@ void read_segment(const Part& part, StageProgram& program) {
   std::vector<std::uint32_t> names;
   for (const Part& operator_name : part.at("operators").list()) {
     const std::string text = operator_name.text();
+    // A name that several operators have is stored once.
     const auto found = std::ranges::find(program.operator_names, text);
     names.push_back(static_cast<std::uint32_t>(found - program.operator_names.begin()));
     if (found == program.operator_names.end()) program.operator_names.push_back(text);
@@ -201,6 +205,7 @@ void read_stage(const Part& part, TaskGraph& graph) {
   program.slices = static_cast<std::uint32_t>(graph.shape.slices);
   program.slots = static_cast<std::uint32_t>(part.at("slots").count(0, most));
   for (const Part& segment : part.at("segments").list()) read_segment(segment, program);
+  // All segments have names, or none has.
   if (std::ranges::all_of(program.segment_names, &std::vector<std::uint32_t>::empty))
     program.segment_names.clear();
   for (const Part& call : part.at("calls").list()) program.calls.push_back(read_call(call));
@@ -235,6 +240,7 @@ void read_plan(const Part& part, ParallelPlan& plan) {
   plan.dp = size("dp");
   plan.ep = size("ep");
   plan.etp = size("etp");
+  // In steps, since the product of all sizes could overflow.
   if (plan.tp * plan.cp > 1 << 20 || plan.tp * plan.cp * plan.dp > 1 << 20 ||
       plan.world() > 1 << 20)
     part.fail("has more than 1048576 ranks");
@@ -301,6 +307,7 @@ TaskGraph read_graph(const std::filesystem::path& file) {
   const std::string text = read_document_text(file.string(), SearchPath{}, "a JSON file");
   const Node tree = parse_document(text, file.string());
   const Part root(tree);
+  // Another version is refused before anything else is read.
   (void)root.at("stepcast_graph").count(1, 1);
   TaskGraph graph;
   graph.sha256 = sha256(text);

@@ -9,6 +9,7 @@ std::vector<std::vector<std::int64_t>> dealt_layers(std::int64_t layers, EndLaye
   const std::int64_t all = layers + ends.first + ends.last;
   std::vector<std::int64_t> dealt;
   for (std::int64_t i = 0; i < count; ++i) dealt.push_back(all / count + (i < all % count ? 1 : 0));
+  // Embedding and head took the places of layers.
   dealt.front() -= ends.first;
   dealt.back() -= ends.last;
   if (std::ranges::min(dealt) < 0) return {};

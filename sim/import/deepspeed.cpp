@@ -168,7 +168,7 @@ void import_precision(Json& json) {
   if (!brain && !half && !json.asked_precision && !draft.given("training.precision"))
     draft.wrong({{},
                  "training.precision",
-                 "would be FP32, as neither bf16 nor fp16 is enabled, which the format lacks; "
+                 "would be FP32, as neither bf16 nor fp16 is enabled, which no value of it says; "
                  "give --set training.precision=bf16"});
   draft.set("training.precision", std::string(half ? "fp16" : "bf16"), {brain ? bf16 : fp16});
   const Setting* type = args.find("communication_data_type");

@@ -9,9 +9,9 @@
 namespace stepcast::launch {
 namespace {
 
-constexpr std::array<std::string_view, 10> order{"stepcast",      "name",     "cluster",  "model",
-                                                 "parallel",      "training", "schedule", "moe",
-                                                 "communication", "runtime"};
+constexpr std::array<std::string_view, 11> order{
+    "stepcast", "name",     "framework", "cluster",       "model",  "parallel",
+    "training", "schedule", "moe",       "communication", "runtime"};
 
 /// Keys with what stands below them, in the order of the format and then of their first setting.
 struct Tree {
@@ -109,7 +109,7 @@ Draft::Draft(const std::vector<std::string>& overrides) {
       const std::size_t end = one.find('=');
       const std::string path = one.substr(0, end);
       std::erase_if(entries_, [&](const Entry& e) { return e.path == path; });
-      entries_.push_back({path, one.substr(end + 1), "--set", place});
+      entries_.push_back({path, one.substr(end + 1), "--set", place, true});
     }
   }
 }
@@ -155,7 +155,36 @@ void Draft::set(const std::string& path, const std::string& value,
   else if (!words.empty())
     comment += ": " + words;
   std::erase_if(entries_, [&](const Entry& e) { return e.path == path; });
-  entries_.push_back({path, value, printable(std::move(comment)), std::move(place)});
+  const bool said = std::ranges::any_of(flags, [](const Setting* f) { return f != nullptr; });
+  entries_.push_back({path, value, printable(std::move(comment)), std::move(place), said});
+}
+
+void Draft::set_where_used(const std::string& path, const std::string& value,
+                           std::initializer_list<const Setting*> flags, const std::string& words) {
+  if (given(path)) return set(path, value, flags, words);
+  set(path, value, flags, words);
+  entries_.back().soft = true;
+}
+
+void Draft::back(const std::string& path, const Setting& setting) {
+  const auto found = std::ranges::find(entries_, path, &Entry::path);
+  if (found == entries_.end() || found->said) return;
+  used_.insert(setting.shown());
+  found->said = true;
+  found->comment = printable(text_of(setting));
+  found->place = setting.place;
+}
+
+void Draft::keep(const std::string& path) {
+  const auto found = std::ranges::find(entries_, path, &Entry::path);
+  if (found != entries_.end()) found->said = true;
+}
+
+void Draft::leave_out(const std::string& path, const std::string& why) {
+  const auto found = std::ranges::find(entries_, path, &Entry::path);
+  if (found == entries_.end()) return;
+  if (!why.empty() && found->said) notes_.push_back({found->place, found->comment, why});
+  entries_.erase(found);
 }
 
 void Draft::note(const Setting& setting, const std::string& message) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "arguments.hpp"
+#include "identity.hpp"
 
 namespace stepcast::launch {
 
@@ -12,6 +13,8 @@ struct Entry {
   std::string path, value;
   std::string comment;  ///< the flag behind it
   Place place;
+  bool said = false;  ///< by a flag, or by --set: no default of the framework
+  bool soft = false;  ///< where nothing needs it, it is left out and the flag is named
 };
 
 /// The scenario in the making: keys with the flags behind them, what was refused, what is said.
@@ -30,6 +33,16 @@ class Draft {
     else
       set(path, std::to_string(value), flags, words);
   }
+  /// Sets a key that the rest of the scenario may give nothing to do: then it is left out, and the
+  /// flags are said to change nothing.
+  void set_where_used(const std::string& path, const std::string& value,
+                      std::initializer_list<const Setting*> flags, const std::string& words = {});
+  /// A key that stands as a default is what this setting says, such as a switch that is off.
+  void back(const std::string& path, const Setting& setting);
+  /// What stands as a default here follows from other flags: no rule of the framework replaces it.
+  void keep(const std::string& path);
+  /// Takes a key out; `why` is said of its flag, where there is one and a reason.
+  void leave_out(const std::string& path, const std::string& why = {});
   /// Whether --set gives this key, or one below or above it.
   bool given(std::string_view path) const;
   /// Whether a key has this value now, from --set or from flags.
@@ -47,6 +60,10 @@ class Draft {
   void note(Diagnostic diagnostic) { notes_.push_back(std::move(diagnostic)); }
   void wrong(Diagnostic diagnostic) { wrong_.push_back(std::move(diagnostic)); }
 
+  /// The framework that runs the file.
+  const Identity& runs() const { return runs_; }
+  void run_by(Identity identity) { runs_ = std::move(identity); }
+
   std::vector<Diagnostic>& wrong() { return wrong_; }
   const std::vector<Diagnostic>& notes() const { return notes_; }
   const std::vector<Entry>& entries() const { return entries_; }
@@ -57,6 +74,7 @@ class Draft {
   std::vector<Entry> entries_;
   std::vector<Diagnostic> wrong_, notes_, expected_;
   std::set<std::string> used_;  ///< settings behind keys and notes, as shown
+  Identity runs_;
 };
 
 }  // namespace stepcast::launch

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "export_flags.hpp"
 #include "forms.hpp"
 #include "stepcast/base/canonical.hpp"
+#include "stepcast/sim/scenario/applied_framework.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 #include "stepcast/workloads/program.hpp"
 
@@ -37,6 +39,24 @@ bool is_apart(const std::string& path) {
          path == "parallel.layers_per_chunk" || path == "stepcast";
 }
 
+/// The preset that runs the scenario, where it is one of the exported framework; else none.
+std::string framework_of_export(const Scenario& scenario, std::string_view kind,
+                                const SearchPath& search) {
+  if (!scenario.framework || scenario.framework->file.empty()) return "none";
+  const std::string& file = scenario.framework->file;
+  const std::string usual = launch::identify(kind, {}, {}, search).name;
+  return launch::identify(kind, {}, file, search).name == usual ? file : "none";
+}
+
+/// Presets stand in folders beside each other.
+SearchPath search_of(const Scenario& scenario) {
+  SearchPath search;
+  if (scenario.framework && !scenario.framework->file.empty())
+    search.directories.push_back(
+        std::filesystem::path(scenario.framework->file).parent_path().parent_path());
+  return search;
+}
+
 /// What an import makes of the text, on the same cluster and of the size that the text says.
 Scenario read_back(const Scenario& scenario, std::string_view kind, const std::string& text) {
   const auto forms = launch::launch_forms();
@@ -45,7 +65,10 @@ Scenario read_back(const Scenario& scenario, std::string_view kind, const std::s
   launch::Draft draft{{}};
   draft.set("stepcast", 1, {});
   draft.set("name", std::string("exported"), {});
-  draft.set("framework", std::string("none"), {});
+  const SearchPath search = search_of(scenario);
+  const std::string framework = framework_of_export(scenario, kind, search);
+  draft.run_by(launch::identify(kind, text, framework, search));
+  launch::set_framework(draft, framework);
   const auto devices = form->import("exported", text, ImportOptions{}, draft);
   if (!draft.wrong().empty()) throw InputError(draft.wrong());
   expects(devices.has_value(), "an export says how many devices there are");
@@ -55,7 +78,14 @@ Scenario read_back(const Scenario& scenario, std::string_view kind, const std::s
   set_value(root, "cluster", *cluster);
   Node count{.kind = Node::Kind::scalar, .text = std::to_string(*devices)};
   set_value(root, "cluster.devices", count);
-  return read_scenario(ScenarioDocument{std::move(root), "exported", {}}, {});
+  launch::leave_to_framework(root, search, draft);
+  for (;;) {
+    try {
+      return read_scenario(ScenarioDocument{root, "exported", {}}, search);
+    } catch (const InputError& error) {
+      if (!launch::leave_out_idle(error, root, draft)) throw;
+    }
+  }
 }
 
 }  // namespace

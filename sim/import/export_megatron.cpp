@@ -1,12 +1,11 @@
 #include <algorithm>
 
 #include "export_flags.hpp"
+#include "stepcast/sim/scenario/applied_framework.hpp"
 
 // A scenario as a script of Megatron-LM or MindSpeed-LLM.
 namespace stepcast {
 namespace {
-
-using launch::Framework;
 
 bool is_even(const ChunkLayers& layers) {
   return std::ranges::all_of(layers, [&](const auto& row) {
@@ -17,7 +16,7 @@ bool is_even(const ChunkLayers& layers) {
 /// Megatron-LM counts the tokens before the query's own.
 void add_window(Flags& flags, const GroupedQueryAttention& attention) {
   if (!attention.window) return;
-  if (flags.framework == Framework::mindspeed) {
+  if (flags.framework == launch::Framework::mindspeed) {
     if (attention.full_every == 2) flags.add("--interleave-sliding-window", *attention.window);
     return;
   }
@@ -27,7 +26,7 @@ void add_window(Flags& flags, const GroupedQueryAttention& attention) {
 
 void add_linear(Flags& flags, const LinearAttention& a) {
   if (a.kind != LinearAttention::Kind::gated_delta || a.full_every == 0) return;
-  if (flags.framework == Framework::mindspeed) {
+  if (flags.framework == launch::Framework::mindspeed) {
     flags.add("--full-attention-interval", a.full_every);
     flags.add("--mamba-d-conv", a.convolution);
   } else {
@@ -82,8 +81,9 @@ void add_model(Flags& flags, const ModelSpec& model) {
   flags.when(model.ffn.kind == FeedForwardSpec::Kind::swiglu, "--swiglu");
   flags.add("--padded-vocab-size", model.vocabulary);
   flags.add("--normalization", model.norm == ModelSpec::Norm::layer ? "LayerNorm" : "RMSNorm");
-  flags.when(model.norm == ModelSpec::Norm::sandwich && flags.framework == Framework::mindspeed,
-             "--post-norm");
+  flags.when(
+      model.norm == ModelSpec::Norm::sandwich && flags.framework == launch::Framework::mindspeed,
+      "--post-norm");
   flags.when(model.bias != ModelSpec::Bias::all, "--disable-bias-linear");
   flags.when(model.bias == ModelSpec::Bias::qkv, "--add-qkv-bias");
   flags.when(!model.tied_embeddings, "--untie-embeddings-and-output-weights");
@@ -111,7 +111,7 @@ void add_experts(Flags& flags, const Scenario& scenario) {
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
     pattern += std::string(layer > 0 ? "," : "") + (model.is_moe_layer(layer) ? "1" : "0");
   flags.add("--moe-layer-freq", "'" + pattern + "]'");
-  if (moe.shared_experts > 1 && flags.framework == Framework::mindspeed)
+  if (moe.shared_experts > 1 && flags.framework == launch::Framework::mindspeed)
     flags.add("--n-shared-experts", moe.shared_experts);
   else if (moe.shared_experts > 0)
     flags.add("--moe-shared-expert-intermediate-size", moe.shared_experts * moe.shared_hidden);
@@ -120,18 +120,44 @@ void add_experts(Flags& flags, const Scenario& scenario) {
   if (moe.groups > 1) flags.add("--moe-router-group-topk", moe.top_groups);
   flags.when(moe.correction_bias, "--moe-router-enable-expert-bias");
   using Dispatch = MoeSpec::Dispatch;
-  flags.add("--moe-token-dispatcher-type", how.dispatch == Dispatch::two_hop_dedup ? "flex"
-                                           : how.dispatch == Dispatch::allgather   ? "allgather"
-                                                                                   : "alltoall");
-  flags.when(how.products == MoeSpec::Products::grouped, "--moe-grouped-gemm");
+  const bool in_sequence = how.dispatcher == MoeSpec::Dispatcher::mindspeed_2_3_seq &&
+                           flags.framework == launch::Framework::mindspeed;
+  flags.add("--moe-token-dispatcher-type", in_sequence ? "alltoall_seq"
+                                           : how.dispatch == Dispatch::two_hop_dedup ? "flex"
+                                           : how.dispatch == Dispatch::allgather     ? "allgather"
+                                                                                     : "alltoall");
+  const bool grouped = how.products == MoeSpec::Products::grouped;
+  flags.when(how.products != MoeSpec::Products::sequential, "--moe-grouped-gemm");
+  // in one kernel, where newer versions have a launch for each expert
+  flags.when(grouped && flags.framework == launch::Framework::megatron && scenario.framework &&
+                 moe.experts > scenario.workload.plan.ep,
+             "--moe-use-legacy-grouped-gemm");
   flags.when(how.permutation == MoeSpec::Permutation::fused, "--moe-permute-fusion");
   flags.when(how.overlap == MoeSpec::Overlap::shared_expert, "--moe-shared-expert-overlap");
-  flags.when(how.overlap == MoeSpec::Overlap::fb_pair, flags.framework == Framework::mindspeed
-                                                           ? "--moe-fb-overlap"
-                                                           : "--overlap-moe-expert-parallel-comm");
+  flags.when(how.overlap == MoeSpec::Overlap::fb_pair,
+             flags.framework == launch::Framework::mindspeed
+                 ? "--moe-fb-overlap"
+                 : "--overlap-moe-expert-parallel-comm");
   if (how.capacity_factor)
     flags.add("--moe-expert-capacity-factor", std::to_string(*how.capacity_factor));
   flags.when(how.capacity_pad, "--moe-pad-expert-input-to-capacity");
+}
+
+/// What the router computes beside its product; MindSpeed has no kernel for it.
+void add_router(Flags& flags, const Scenario& scenario) {
+  if (!scenario.workload.model.moe) return;
+  const RouterSpec& router = scenario.workload.moe.router;
+  if (router.aux_loss) {
+    flags.add("--moe-router-load-balancing-type", "aux_loss");
+    flags.add("--moe-aux-loss-coeff", "0.01");
+  }
+  if (router.z_loss) flags.add("--moe-z-loss-coeff", "0.001");
+  if (router.precision == RouterSpec::Precision::fp32) flags.add("--moe-router-dtype", "fp32");
+  if (router.score == RouterSpec::Score::sigmoid)
+    flags.add("--moe-router-score-function", "sigmoid");
+  const bool fused = scenario.workload.runtime.kernels.router == KernelSpec::Router::fused;
+  flags.when(fused && scenario.framework && flags.framework == launch::Framework::megatron,
+             "--moe-router-fusion");
 }
 
 /// `E`, a `t` for each layer, `m` for MTP modules, `L`, and | between chunks.
@@ -171,7 +197,7 @@ void add_plan(Flags& flags, const Scenario& scenario) {
   if (plan.cp > 1) add_context(flags, plan);
   const ChunkLayers layers = chunk_layers(scenario);
   const bool dual =
-      scenario.schedule.pipeline == "dualpipe_v" && flags.framework == Framework::mindspeed;
+      scenario.schedule.pipeline == "dualpipe_v" && flags.framework == launch::Framework::mindspeed;
   if (dual) flags.add("--schedules-method", "dualpipev");
   if (!is_even(layers) && !dual)
     flags.add("--pipeline-model-parallel-layout",
@@ -197,16 +223,22 @@ void add_plan(Flags& flags, const Scenario& scenario) {
 std::string script_of(const Scenario& scenario, const Flags& flags, const std::string& above) {
   const std::int64_t devices = scenario.cluster.devices, of_node = scenario.cluster.node_devices;
   const std::int64_t each = devices % of_node == 0 ? of_node : 1;
-  std::string text = "#!/bin/bash\n" + above + "ARGS=(\n";
+  const bool own =
+      scenario.framework &&
+      scenario.framework->label.starts_with(
+          flags.framework == launch::Framework::mindspeed ? "MindSpeed" : "Megatron-Core");
+  const std::string runs = own ? "# for " + scenario.framework->label + "\n" : std::string();
+  std::string text = "#!/bin/bash\n" + runs + above + "ARGS=(\n";
   for (const std::string& flag : flags.words) text += "  " + flag + "\n";
   return text + ")\ntorchrun --nproc_per_node " + std::to_string(each) + " --nnodes " +
          std::to_string(devices / each) + " pretrain_gpt.py \"${ARGS[@]}\"\n";
 }
 
-Flags flags_of(const Scenario& scenario, Framework framework) {
+Flags flags_of(const Scenario& scenario, launch::Framework framework) {
   Flags flags{framework, {}};
   add_model(flags, scenario.workload.model);
   add_experts(flags, scenario);
+  add_router(flags, scenario);
   add_plan(flags, scenario);
   add_training(flags, scenario);
   return flags;
@@ -217,14 +249,17 @@ Flags flags_of(const Scenario& scenario, Framework framework) {
 /// The environment says how many work queues the driver has.
 std::string megatron_script(const Scenario& scenario) {
   const bool one = scenario.workload.runtime.start_order == RuntimeSpec::StartOrder::as_issued;
-  return script_of(scenario, flags_of(scenario, Framework::megatron),
-                   one ? "export CUDA_DEVICE_MAX_CONNECTIONS=1\n" : "");
+  const bool matters = one || scenario.framework;  // a version may ask for one
+  return script_of(scenario, flags_of(scenario, launch::Framework::megatron),
+                   !matters ? ""
+                   : one    ? "export CUDA_DEVICE_MAX_CONNECTIONS=1\n"
+                            : "export CUDA_DEVICE_MAX_CONNECTIONS=8\n");
 }
 
 /// The queue of launches is said by the environment, which also tells this framework's scripts.
 std::string mindspeed_script(const Scenario& scenario) {
   const bool eager = scenario.workload.runtime.dispatch == RuntimeSpec::Dispatch::eager;
-  return script_of(scenario, flags_of(scenario, Framework::mindspeed),
+  return script_of(scenario, flags_of(scenario, launch::Framework::mindspeed),
                    std::string("export TASK_QUEUE_ENABLE=") + (eager ? "0" : "1") + "\n");
 }
 

@@ -7,8 +7,6 @@
 namespace stepcast {
 namespace {
 
-using launch::Framework;
-
 std::string module_words(const TrainingSpec& training) {
   std::string words;
   for (std::size_t i = 0; i < recompute_modules.size(); ++i)
@@ -71,15 +69,17 @@ void add_precision(Flags& flags, const Scenario& scenario) {
       scenario.workload.communication.gather_precision == CommunicationSpec::GatherPrecision::fp8,
       "--fp8-param-gather");
   const bool padded = scenario.workload.model.moe && !scenario.workload.moe.pads_rows;
-  flags.when(padded && flags.framework == Framework::megatron,
+  flags.when(padded && flags.framework == launch::Framework::megatron,
              "--moe-router-padding-for-quantization");
 }
 
 /// Kernels that a switch makes or takes apart.
 void add_kernels(Flags& flags, const KernelSpec& kernels) {
-  const bool mindspeed = flags.framework == Framework::mindspeed;
+  const bool mindspeed = flags.framework == launch::Framework::mindspeed;
   flags.when(mindspeed && kernels.norm == KernelSpec::Norm::fused, "--use-fused-rmsnorm");
   flags.when(mindspeed && kernels.rope == KernelSpec::Rope::fused, "--use-fused-rotary-pos-emb");
+  flags.when(mindspeed && kernels.activation == KernelSpec::Activation::unfused,
+             "--no-bias-gelu-fusion");
   flags.when(mindspeed && kernels.activation == KernelSpec::Activation::fused,
              "--use-fused-swiglu");
   flags.when(!mindspeed && kernels.rope == KernelSpec::Rope::unfused, "--no-rope-fusion");
@@ -118,7 +118,7 @@ void add_states(Flags& flags, const TrainingSpec& training) {
 void add_training(Flags& flags, const Scenario& scenario) {
   const TrainingSpec& training = scenario.workload.training;
   const CommunicationSpec& communication = scenario.workload.communication;
-  const bool mindspeed = flags.framework == Framework::mindspeed;
+  const bool mindspeed = flags.framework == launch::Framework::mindspeed;
   flags.add("--seq-length", training.sequence);
   flags.add("--micro-batch-size", training.micro_batch);
   flags.add("--global-batch-size", training.global_batch);
@@ -149,6 +149,9 @@ void add_training(Flags& flags, const Scenario& scenario) {
              "--accumulate-allreduce-grads-in-fp32");
   flags.when(communication.accumulation == CommunicationSpec::Accumulation::separate,
              "--no-gradient-accumulation-fusion");
+  flags.when(communication.accumulation == CommunicationSpec::Accumulation::fused &&
+                 flags.framework == launch::Framework::mindspeed,
+             "--gemm-gradient-accumulation-fusion");
   if (communication.bucket) flags.add("--ddp-bucket-size", *communication.bucket);
   flags.when(communication.tensor_chunks > 1 && !mindspeed, "--tp-comm-overlap");
   if (communication.tensor_chunks > 1 && mindspeed) {

@@ -44,9 +44,11 @@ std::optional<Flag> find_in(const FlagTable& table, std::string_view name) {
   if (!name.starts_with(table.prefix)) return {};
   std::string_view bare = name.substr(table.prefix.size());
   if (!table.prefix.empty()) return ignored_in(table, name, bare);
-  // In a tree an ignored key covers what stands below it.
+  // In a tree an ignored key covers what stands below it, and a section that is not read, too.
   for (;;) {
     if (auto found = ignored_in(table, name, bare)) return found;
+    const auto section = std::ranges::find(table.flags, bare, &Flag::name);
+    if (section != table.flags.end() && section->section) return *section;
     const std::size_t dot = bare.rfind('.');
     if (dot == std::string_view::npos) return {};
     bare = bare.substr(0, dot);

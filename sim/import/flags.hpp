@@ -24,7 +24,8 @@ enum class Treatment {
   taken,       ///< sets the keys of `key`
   ignored,     ///< changes no time and no memory, for the reason in `note`
   unmodelled,  ///< changes a little that no key has: it is said with its place
-  refused,     ///< changes what no key has
+  refused,     ///< changes a key, to what the file does not say or no value of it says
+  lacking,     ///< changes what no key has
 };
 
 /// Words that a flag takes.
@@ -38,8 +39,11 @@ struct Flag {
   std::string_view note;  ///< how the value becomes the key's, or why it does not
   /// A count that is the key's value as it stands: the one rule both ways.
   bool direct = false;
-  /// Refused and unmodelled flags with this value, or none, say nothing that must be refused.
+  /// Refused and unmodelled flags with this value, one of several with |
+  /// between them, or none, say nothing that must be refused.
   std::string_view neutral = {};
+  /// Of a tree: all keys below it are meant.
+  bool section = false;
 };
 
 /// Names of flags that change neither time nor memory, for one reason.

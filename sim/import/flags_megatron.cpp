@@ -65,7 +65,20 @@ constexpr Flag megatron_table[] = {
     {"--moe-flex-dispatcher-backend", one, taken, "moe.dispatch", "of flex"},
     {"--moe-enable-deepep", none, taken, "moe.dispatch", "two_hop_dedup"},
     {"--moe-grouped-gemm", none, taken, "moe.experts", "grouped; absent: sequential"},
+    {"--moe-use-legacy-grouped-gemm", none, taken, "moe.experts", "grouped, in one kernel"},
     {"--moe-permute-fusion", none, taken, "moe.permutation", "fused; absent: indexed"},
+    {"--moe-router-load-balancing-type", any, taken, "moe.router.aux_loss",
+     "true for a loss with a coefficient; sinkhorn is said"},
+    {"--moe-aux-loss-coeff", any, taken, "moe.router.aux_loss", "true unless 0"},
+    {"--moe-z-loss-coeff", one, taken, "moe.router.z_loss",
+     "true unless 0; counts with statements of the router"},
+    {"--moe-router-dtype", one, taken, "moe.router.precision",
+     "fp32, also for fp64; counts with a version of the dispatcher"},
+    {"--moe-router-score-function", one, taken, "moe.router.score",
+     "softmax, sigmoid; counts with statements of the router"},
+    {"--moe-router-fusion", none, taken, "runtime.kernels.router", "fused"},
+    {"--moe-router-topk-limited-devices", one, taken, "model.moe.top_groups",
+     "groups are those of EP"},
     {"--moe-shared-expert-overlap", none, taken, "moe.overlap", "shared_expert"},
     {"--overlap-moe-expert-parallel-comm", none, taken, "moe.overlap", "fb_pair"},
     {"--mtp-num-layers", one, taken, "model.mtp_layers", "", true},
@@ -180,10 +193,10 @@ constexpr Flag megatron_table[] = {
     {"--is-hybrid-model", none, refused, "model.attention.kind", "Mamba layers"},
     {"--mamba-state-dim", one, refused, "model.attention.kind", "Mamba layers"},
     {"--mamba-num-heads", one, refused, "model.attention.kind", "Mamba layers"},
-    {"--moe-latent-size", one, refused, "model.moe.latent", "experts in a latent space"},
-    {"--enable-mhc-connections", none, refused, "model.residual", "hyper-connections"},
+    {"--moe-latent-size", one, lacking, "model.moe.latent", "experts in a latent space"},
+    {"--enable-mhc-connections", none, lacking, "model.residual", "hyper-connections"},
     {"--moe-shared-expert-gate", none, taken, "model.moe.shared_gate", "true"},
-    {"--delay-wgrad-compute", none, refused, "schedule.weight_gradients",
+    {"--delay-wgrad-compute", none, lacking, "schedule.weight_gradients",
      "deferred weight gradients inside the pair"},
     {"--step-batch-size-schedule", any, refused, "training.global_batch",
      "a schedule of batch sizes; give the one to forecast"},
@@ -203,9 +216,9 @@ constexpr Flag megatron_table[] = {
      "layers in BF16 beside FP8"},
     {"--distribute-saved-activations", none, refused, "training.recompute",
      "saved inputs cut over tensor ranks"},
-    {"--optimizer", one, refused, "training.optimizer", "optimizers other than Adam", false,
+    {"--optimizer", one, lacking, "training.optimizer", "optimizers other than Adam", false,
      "adam"},
-    {"--use-precision-aware-optimizer", none, unmodelled, "training.optimizer",
+    {"--use-precision-aware-optimizer", none, unmodelled, "training.first_moment",
      "by itself it changes nothing; its types do"},
     {"--exp-avg-dtype", one, taken, "training.first_moment",
      "as it says; below fp32 it needs --use-precision-aware-optimizer"},
@@ -215,6 +228,38 @@ constexpr Flag megatron_table[] = {
     {"--optimizer-offload-fraction", one, taken, "training.offload.optimizer_part",
      "counts with --optimizer-cpu-offload"},
     {"--offload-modules", any, refused, "training.offload.activations", "offload by module"},
+    {"--reset-attention-mask", none, taken, "schedule.data.mask",
+     "document, with the documents that --set schedule.data.documents says; said without them"},
+    {"--moe-extended-tp", none, refused, "parallel.etp", "experts cut over all ranks of TP x EP"},
+    {"--kitchen-config-file", one, refused, "training.precision", "a precision for each layer"},
+    {"--no-fp8-wgrad", none, refused, "training.fp8_recipe", "weight gradients in BF16 beside FP8"},
+    {"--moe-apply-probs-on-input", none, unmodelled, "moe.dispatcher",
+     "router weights are applied in front of the experts"},
+    {"--moe-input-jitter-eps", one, unmodelled, "moe.router", "a product of the router's input",
+     false, "0|0.0"},
+    {"--moe-deepep-num-sms", one, unmodelled, "cluster.collectives.cores.deepep",
+     "cores that its kernels hold; the cluster says 20", false, "20"},
+    {"--moe-hybridep-num-sms", one, unmodelled, "cluster.collectives.cores.hybridep",
+     "cores that its kernels hold"},
+    {"--no-async-tensor-model-parallel-allreduce", none, unmodelled, "communication.tensor.overlap",
+     "reductions wait for the weight gradient beside them"},
+    {"--deterministic-mode", none, unmodelled, "runtime.kernels",
+     "kernels that give the same bits every time"},
+    {"--use-legacy-models", none, unmodelled, "framework",
+     "layers from before Megatron-Core; --framework megatron-lm-2023 has them"},
+    {"--empty-unused-memory-level", one, unmodelled, "stalls.allocator_pauses",
+     "the allocator's cache is emptied every step", false, "0"},
+    {"--defer-embedding-wgrad-compute", none, unmodelled, "schedule",
+     "the head's weight gradients wait for the end of the pipeline"},
+    {"--use-sharp", none, unmodelled, "communication.algorithm", "switches that add up"},
+    {"--nccl-ub", none, unmodelled, "communication.algorithm", "registered buffers of NCCL"},
+    {"--fsdp-double-buffer", none, unmodelled, "parallel.zero", "two buffers more in memory"},
+    {"--keep-fp8-transpose-cache", none, unmodelled, "training.fp8_recipe",
+     "transposed weights stay in memory"},
+    {"--reuse-grad-buf-for-mxfp8-param-ag", none, unmodelled, "communication.parameter",
+     "a buffer less in memory"},
+    {"--sft", none, unmodelled, "schedule.data.documents",
+     "conversations of many lengths in a sequence"},
     {"--enable-cuda-graph", none, refused, "runtime.graphs",
      "graphs that Megatron-LM captures itself (--cuda-graph-impl local)"},
 };
@@ -263,49 +308,45 @@ constexpr IgnoredFlags megatron_ignored_table[] = {
      "tokenizer-name-or-path tokenizer-hf-use-fast vocab-file merge-file "
      "vocab-extra-ids num-workers dataloader-type no-mmap-bin-files "
      "no-create-attention-mask-in-dataloader create-attention-mask-in-dataloader "
-     "reset-position-ids reset-attention-mask eod-mask-loss dataset-impl trust-remote-code "
-     "retro-project-dir sft legacy-tokenizer tiktoken-pattern tiktoken-num-special-tokens "
+     "reset-position-ids  eod-mask-loss dataset-impl trust-remote-code "
+     "retro-project-dir  legacy-tokenizer tiktoken-pattern tiktoken-num-special-tokens "
      "data-sharding no-data-sharding dataloader-fast-cache-load "
      "tokenizer-hf-include-special-tokens"},
     {"the launcher",
      "distributed-backend distributed-timeout-minutes local-rank lazy-mpu-init "
-     "nccl-communicator-config-path use-tp-pp-dp-mapping-for-nccl use-sharp "
+     "nccl-communicator-config-path use-tp-pp-dp-mapping-for-nccl "
      "enable-gloo-process-groups disable-gloo-process-groups "
      "rank-num enable-ft-package error-injection-rate rerun-mode result-rejected-tracker-filename "
      "local_rank high-priority-stream-groups config-logger-dir"},
     {"names of what the product always assumes",
-     "moe-router-force-load-balancing use-mcore-models use-legacy-models enable-experimental "
+     "moe-router-force-load-balancing use-mcore-models  enable-experimental "
      "attention-softmax-in-fp32 "
      "no-attention-softmax-in-fp32 apply-query-key-layer-scaling "
-     "deterministic-mode norm-epsilon layernorm-epsilon apply-layernorm-1p no-position-embedding "
-     "export-force-local-attention no-async-tensor-model-parallel-allreduce "
+     " norm-epsilon layernorm-epsilon apply-layernorm-1p no-position-embedding "
+     "export-force-local-attention "
      "calculate-per-token-loss attention-dropout "
-     "clone-scatter-output-in-embedding no-clone-scatter-output-in-embedding kitchen-config-file "
+     "clone-scatter-output-in-embedding no-clone-scatter-output-in-embedding "
      "model-config-path cross-entropy-fusion-impl"},
     {"rotary positions",
      "rotary-base rotary-percent rotary-scaling-factor rotary-seq-len-interpolation-factor "
      "rotary-interleaved use-rope-scaling rope-scaling-factor mscale mscale-all-dim beta-fast "
      "beta-slow "
      "original-max-position-embeddings no-rope-freq add-position-embedding mrope-section"},
-    {"router losses and scores, of the size of a kernel",
-     "moe-router-load-balancing-type moe-aux-loss-coeff moe-z-loss-coeff moe-router-score-function "
-     "moe-router-topk-scaling-factor moe-router-pre-softmax moe-router-dtype "
-     "moe-router-bias-update-rate moe-input-jitter-eps moe-token-drop-policy "
-     "moe-router-topk-limited-devices moe-use-legacy-grouped-gemm moe-extended-tp "
-     "moe-apply-probs-on-input moe-router-fusion moe-deepep-num-sms moe-hybridep-num-sms "
-     "mtp-loss-scaling-factor"},
+    {"numbers of the router that change no kernel",
+     "moe-router-topk-scaling-factor moe-router-pre-softmax "
+     "moe-router-bias-update-rate moe-token-drop-policy mtp-loss-scaling-factor"},
     {"fused into kernels with a fused core",
      "no-masked-softmax-fusion no-bias-dropout-fusion no-persist-layer-norm "
      "cross-entropy-fusion-implementation apply-rope-fusion"},
     {"garbage collection and memory of the allocator",
-     "manual-gc manual-gc-interval manual-gc-eval no-manual-gc-eval empty-unused-memory-level "
+     "manual-gc manual-gc-interval manual-gc-eval no-manual-gc-eval "
      "gradient-reduce-div-fusion align-grad-reduce no-align-grad-reduce align-param-gather "
      "ddp-average-in-collective "
-     "ddp-pad-buckets-for-high-nccl-busbw reuse-grad-buf-for-mxfp8-param-ag "
-     "suggested-communication-unit-size keep-fp8-transpose-cache nccl-ub fsdp-double-buffer "
-     "init-model-with-meta-device defer-embedding-wgrad-compute wgrad-deferral-limit"},
+     "ddp-pad-buckets-for-high-nccl-busbw "
+     "suggested-communication-unit-size  "
+     "init-model-with-meta-device  wgrad-deferral-limit"},
     {"scales of FP8",
-     "fp8-margin fp8-interval fp8-amax-history-len fp8-amax-compute-algo fp8-wgrad no-fp8-wgrad"},
+     "fp8-margin fp8-interval fp8-amax-history-len fp8-amax-compute-algo fp8-wgrad "},
     {"no reader left from 0.12 on", "no-scatter-gather-tensors-in-pipeline"},
 };
 

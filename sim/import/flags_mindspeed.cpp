@@ -46,22 +46,26 @@ constexpr Flag mindspeed_table[] = {
     {"--post-norm", none, taken, "model.norm", "sandwich"},
     {"--add-dense-bias", none, taken, "model.bias", "all"},
     {"--geglu", none, taken, "model.ffn.kind", "swiglu: three matrices"},
+    {"--gelu-tanh", none, taken, "model.ffn.kind",
+     "swiglu: gated as well; runtime.kernels.activation formula"},
     {"--padded-base-length", one, taken, "training.attention_head",
      "heads of latent attention are padded to a multiple; 128 unless given"},
     {"--mla-fa-without-pad", none, taken, "training.attention_head", "none"},
     {"--use-ascend-coc", none, taken, "communication.tensor.overlap",
      "chunks(n) of --coc-parallel-num"},
     {"--coc-parallel-num", one, taken, "communication.tensor.overlap", "1 unless given"},
+    {"--use-mc2", none, taken, "communication.tensor.overlap",
+     "chunks(4), which is assumed; counts with TP, sequence parallelism and no experts"},
+    {"--use-ascend-mc2", none, taken, "communication.tensor.overlap", "as --use-mc2"},
+    {"--fix-sub-seq-length", one, taken, "schedule.data.documents",
+     "of one length, with --reset-attention-mask; -1: none"},
+    {"--router-gating-in-fp32", none, taken, "moe.router.precision", "fp32"},
     {"--swap-optimizer", none, taken, "training.offload.optimizer", "true"},
     {"--reuse-fp32-param", none, taken, "training.master_weights", "remainder"},
     {"--enable-recompute-layers-per-pp-rank", none, taken, "training.recompute",
      "n of block counts per stage, the first chunk first"},
     {"--layerzero", none, taken, "parallel.zero", "3"},
 
-    {"--use-ascend-mc2", none, refused, "communication.tensor.overlap",
-     "pieces of its kernel, which the file does not say"},
-    {"--use-mc2", none, refused, "communication.tensor.overlap",
-     "pieces of its kernel, which the file does not say"},
     {"--moe-alltoall-mc2", none, refused, "moe.overlap",
      "pieces of its kernel, which the file does not say"},
     {"--pipeline-num-transformer-layers", any, refused, "parallel.layers_per_chunk",
@@ -69,19 +73,20 @@ constexpr Flag mindspeed_table[] = {
     {"--cp-window-size", one, refused, "parallel.context_algorithm", "two rings", false, "1"},
     {"--interleave-sliding-window", one, taken, "model.attention.window",
      "in every second layer, the first among them"},
-    {"--sliding-window", one, refused, "model.attention.window", "sliding windows"},
+    {"--sliding-window", one, taken, "model.attention.window", "in every layer"},
     {"--full-attention-interval", one, taken, "model.linear_attention.full_every",
      "gated delta nets in the other layers"},
     {"--mamba-d-conv", one, taken, "model.linear_attention.convolution",
      "beside --full-attention-interval"},
-    {"--enable-dsa-indexer", none, refused, "model.attention.kind", "sparse attention"},
-    {"--use-dsa-absorb", none, refused, "model.attention.kind", "sparse attention"},
-    {"--index-topk", one, refused, "model.attention.kind", "sparse attention"},
-    {"--index-n-heads", one, refused, "model.attention.kind", "sparse attention"},
-    {"--index-head-dim", one, refused, "model.attention.kind", "sparse attention"},
-    {"--use-sparse-flash-attn", none, refused, "model.attention.kind", "sparse attention"},
-    {"--enable-mhc", none, refused, "model.residual", "hyper-connections"},
-    {"--cla-share-factor", one, refused, "model.attention.shared_layers",
+    {"--enable-dsa-indexer", none, taken, "model.attention.index_heads",
+     "sparse attention, with latent attention"},
+    {"--index-n-heads", one, taken, "model.attention.index_heads", "64 unless given"},
+    {"--index-head-dim", one, taken, "model.attention.index_dim", "128 unless given"},
+    {"--index-topk", one, taken, "model.attention.index_top_k", "2048 unless given"},
+    {"--use-dsa-absorb", none, unmodelled, "model.attention.index_heads",
+     "products of latents in the sparse core, whether it is said or not"},
+    {"--enable-mhc", none, lacking, "model.residual", "hyper-connections"},
+    {"--cla-share-factor", one, lacking, "model.attention.shared_layers",
      "keys and values that layers share", false, "1"},
     {"--tp-2d", none, refused, "parallel.tp", "tensor parallelism in two directions"},
     {"--mla-zero-memory", none, refused, "training.recompute", "recomputation by module"},
@@ -104,13 +109,46 @@ constexpr Flag mindspeed_table[] = {
      "a part that the file does not say"},
     {"--smart-swap", none, refused, "training.offload.activations",
      "a part that the file does not say"},
-    {"--quant-states", one, refused, "training.optimizer", "states in lower precision"},
-    {"--o2-optimizer", none, refused, "training.optimizer", "states in lower precision"},
-    {"--o2-gradient", none, refused, "training.optimizer", "gradients in lower precision"},
+    {"--quant-states", one, refused, "training.first_moment", "states in lower precision"},
+    {"--o2-optimizer", none, refused, "training.master_weights", "states in lower precision"},
+    {"--o2-gradient", none, refused, "communication.gradient.precision",
+     "gradients in lower precision"},
     {"--virtual-optimizer", any, refused, "training.offload.optimizer", "a part of the states"},
     {"--num-layers-per-vpp", any, refused, "parallel.layers_per_chunk",
      "layers of each chunk; give them as a table"},
 
+    {"--expert-interval", one, refused, "model.moe.period", "experts in every n-th layer", false,
+     "1"},
+    {"--stage", one, refused, "training", "a training with more models than one", false,
+     "pretrain|sft"},
+    {"--moe-device-level-aux-loss-coeff", one, unmodelled, "moe.router.aux_loss",
+     "a second balancing loss", false, "0|0.0"},
+    {"--moe-comm-aux-loss-coeff", one, unmodelled, "moe.router.aux_loss", "a third balancing loss",
+     false, "0|0.0"},
+    {"--input-layernorm-in-fp32", none, unmodelled, "runtime.kernels.norm", "casts around a norm"},
+    {"--output-logit-softcapping", one, unmodelled, "training.cross_entropy",
+     "a function of the logits"},
+    {"--attn-logit-softcapping", one, unmodelled, "training.attention",
+     "a function of the scores inside the kernel"},
+    {"--is-instruction-dataset", none, unmodelled, "schedule.data.documents",
+     "conversations of many lengths"},
+    {"--use-cp-send-recv-overlap", none, unmodelled, "parallel.context_algorithm",
+     "rings are overlapped, whether it is said or not"},
+    {"--npu-deterministic", none, unmodelled, "runtime.kernels",
+     "kernels that give the same bits every time"},
+    {"--use-deter-comp", none, unmodelled, "runtime.kernels",
+     "kernels that give the same bits every time"},
+    {"--hccl-group-buffer", any, unmodelled, "cluster.collectives.buffer",
+     "buffers of groups by name"},
+    {"--hccl-ep-group-buffer", any, unmodelled, "cluster.collectives.buffer",
+     "buffers of groups by name"},
+    {"--moe-unperm2-mem-optim", none, unmodelled, "moe.permutation", "less memory of the rows"},
+    {"--moe-unperm2-mem-optim-swap", none, unmodelled, "training.offload.activations",
+     "less memory of the rows"},
+    {"--use-distributed-optimizer-hdp", none, unmodelled, "parallel.dp_replicate",
+     "another place of the shards"},
+    {"--loss-chunk-size", one, unmodelled, "training.cross_entropy",
+     "logits in chunks: less memory at the head"},
     {"--moe-permutation-async-comm", none, unmodelled, "moe.overlap",
      "overlaps small gathers of counts"},
     {"--shared-expert-gate", none, taken, "model.moe.shared_gate", "true"},
@@ -129,33 +167,36 @@ constexpr IgnoredFlags mindspeed_ignored_table[] = {
     {"how the kernel of attention is called",
      "sparse-mode pre-tockens next-tockens shape-order use-fusion-attn-v2 mla-mm-split "
      "mla-fa-divide-qk fa-without-pad attention-mask-type use-ring-exchange-attn "
-     "alibi-fusion-attn-type use-cp-send-recv-overlap megatron-cp-in-bnsd "
+     "alibi-fusion-attn-type  megatron-cp-in-bnsd "
      "use-fused-ring-attention-update dualpipev-dw-detach enable-gqa-share"},
-    {"GELU, by another formula", "gelu-tanh"},
     {"where the model's code and weights are",
-     "spec prompt-type handler-name enable-hf2mg-convert model-type-hf stage ai-framework "
-     "is-instruction-dataset tokenizer-not-use-fast no-shared-storage tokenizer-padding-side "
-     "input-layernorm-in-fp32 no-cut-token hf-dir mg-save-hf-dir enable-thinking "
-     "pad-to-multiple-of"},
+     "spec prompt-type handler-name enable-hf2mg-convert model-type-hf  ai-framework "
+     " tokenizer-not-use-fast no-shared-storage tokenizer-padding-side "
+     " no-cut-token hf-dir mg-save-hf-dir enable-thinking "
+     "pad-to-multiple-of workers hf-cfg-dir enable-mg2hf-convert variable-seq-lengths"},
     {"rotary positions",
      "rope-scaling-type rope-scaling-beta-fast rope-scaling-beta-slow rope-scaling-mscale "
      "rope-scaling-mscale-all-dim rope-scaling-original-max-position-embeddings "
      "low-freq-factor high-freq-factor partial-rotary-factor dynamic-factor use-glm-rope "
-     "longrope-freqs-type"},
-    {"router losses and scores, of the size of a kernel",
-     "norm-topk-prob routed-scaling-factor seq-aux moe-device-level-aux-loss-coeff "
-     "moe-comm-aux-loss-coeff router-gating-in-fp32 topk-softmax-in-fp32 "
-     "balanced-moe-experts moe-revert-type-after-topk fix-router expert-interval noisy-gate-policy "
+     "longrope-freqs-type long-factor short-factor long-mscale short-mscale"},
+    {"kernels that are assumed, and losses of the size of one",
+     "use-sparse-flash-attn use-triton-gdn use-triton-mhc use-fused-mhc "
+     "use-fused-lightning-indexer use-fused-lightning-indexer-loss indexer-loss-coeff"},
+    {"weights of norms", "add-rmsnorm-offset init-norm-weight-in-fp32 rmsnorm-weight-in-fp32"},
+    {"numbers of the router that change no kernel",
+     "norm-topk-prob routed-scaling-factor seq-aux "
+     "  topk-softmax-in-fp32 "
+     "balanced-moe-experts moe-revert-type-after-topk fix-router  noisy-gate-policy "
      "enable-token-rearrange-opt moe-router-load-balancing-strategy"},
     {"logits and embeddings as they are",
-     "output-logit-softcapping output-multiplier-scale input-embeds-norm embed-layernorm "
-     "embedding-multiplier-scale attn-logit-softcapping query-pre-attn-scalar scale-emb "
+     " output-multiplier-scale input-embeds-norm embed-layernorm "
+     "embedding-multiplier-scale  query-pre-attn-scalar scale-emb "
      "scale-depth dim-model-base normalize-embedding"},
     {"the launcher and the device",
-     "disable-gloo-group npu-deterministic use-deter-comp jit-compile hccl-group-buffer "
-     "hccl-ep-group-buffer hccl-slice-size enable-high-availability log-throughput "
+     "disable-gloo-group   jit-compile "
+     " hccl-slice-size enable-high-availability log-throughput "
      "swap-optimizer-times "
-     "moe-unperm2-mem-optim moe-unperm2-mem-optim-swap use-distributed-optimizer-hdp "
+     "  "
      "reset-position-ids actual-seq-len-in-gpu transformer-engine-version"},
 };
 

@@ -129,6 +129,49 @@ constexpr Flag nemo_table[] = {
     {"model.window_size", any, taken, "model.attention.window", "--window-size"},
     {"model.window_attn_skip_freq", any, taken, "model.attention.full_every",
      "--window-attn-skip-freq"},
+    {"peft", any, lacking, "training.adapters", "training of adapters beside frozen weights", false,
+     "", true},
+    {"model.peft", any, lacking, "training.adapters", "training of adapters beside frozen weights",
+     false, "none", true},
+    {"model.moe_router_load_balancing_type", any, taken, "moe.router.aux_loss",
+     "--moe-router-load-balancing-type"},
+    {"model.moe_aux_loss_coeff", any, taken, "moe.router.aux_loss", "--moe-aux-loss-coeff"},
+    {"model.moe_z_loss_coeff", one, taken, "moe.router.z_loss", "--moe-z-loss-coeff"},
+    {"model.moe_router_dtype", one, taken, "moe.router.precision", "--moe-router-dtype"},
+    {"model.moe_router_score_function", one, taken, "moe.router.score",
+     "--moe-router-score-function"},
+    {"model.moe_router_fusion", one, taken, "runtime.kernels.router", "--moe-router-fusion"},
+    {"model.moe_router_enable_expert_bias", one, taken, "model.moe.correction_bias",
+     "--moe-router-enable-expert-bias"},
+    {"model.moe_router_num_groups", one, taken, "model.moe.groups", "--moe-router-num-groups"},
+    {"model.moe_router_group_topk", one, taken, "model.moe.top_groups", "--moe-router-group-topk"},
+    {"model.moe_flex_dispatcher_backend", one, taken, "moe.dispatch",
+     "--moe-flex-dispatcher-backend"},
+    {"model.moe_enable_deepep", one, taken, "moe.dispatch", "--moe-enable-deepep"},
+    {"model.moe_expert_capacity_factor", one, taken, "moe.capacity_factor",
+     "--moe-expert-capacity-factor"},
+    {"model.moe_pad_expert_input_to_capacity", one, taken, "moe.capacity_pad",
+     "--moe-pad-expert-input-to-capacity"},
+    {"model.moe_shared_expert_gate", one, taken, "model.moe.shared_gate",
+     "--moe-shared-expert-gate"},
+    {"model.fp32_residual_connection", one, unmodelled, "training.precision",
+     "FP32 residual stream", false, "false"},
+    {"model.apply_rope_fusion", one, taken, "runtime.kernels.rope", "false: --no-rope-fusion"},
+    {"model.use_flash_attention", one, taken, "training.attention", "false: unfused"},
+    {"model.rampup_batch_size", any, unmodelled, "training.global_batch",
+     "the step is that of the final batch"},
+    {"model.batch_p2p_comm", one, unmodelled, "schedule.p2p", "how transfers are started", false,
+     "false"},
+    {"model.defer_embedding_wgrad_compute", one, unmodelled, "schedule",
+     "the head's weight gradients wait for the end of the pipeline", false, "false"},
+    {"model.ub_tp_comm_overlap_cfg", any, unmodelled, "communication.tensor.overlap",
+     "pieces of each product", false, "", true},
+    {"model.activations_checkpoint_layers_per_pipeline", one, unmodelled, "training.recompute",
+     "layers that change by stage", false, "0"},
+    {"model.num_micro_batches_with_partial_activation_checkpoints", one, unmodelled,
+     "training.recompute", "micro-batches that rebuild less", false, "0"},
+    {"ddp.data_parallel_sharding_strategy", one, unmodelled, "parallel.zero",
+     "counts only with use_megatron_fsdp", false, "no_shard|optim_grads_params"},
     {"model.hybrid_override_pattern", one, refused, "model.attention.kind", "Mamba layers"},
     {"model.hybrid_layer_pattern", one, refused, "model.attention.kind", "Mamba layers"},
     {"model.cuda_graph_impl", one, taken, "runtime.graphs", "--cuda-graph-impl"},
@@ -143,7 +186,7 @@ constexpr Flag nemo_table[] = {
      "--num-distributed-optimizer-instances"},
     {"ddp.fp8_param_gather", one, taken, "communication.parameter.precision", "--fp8-param-gather"},
     {"model.fp8_params", one, taken, "communication.parameter.precision", "--fp8-param-gather"},
-    {"optimizer.use_precision_aware_optimizer", one, unmodelled, "training.optimizer",
+    {"optimizer.use_precision_aware_optimizer", one, unmodelled, "training.first_moment",
      "--use-precision-aware-optimizer"},
     {"optimizer.exp_avg_dtype", one, taken, "training.first_moment", "--exp-avg-dtype"},
     {"optimizer.exp_avg_sq_dtype", one, taken, "training.second_moment", "--exp-avg-sq-dtype"},
@@ -157,33 +200,31 @@ constexpr Flag nemo_table[] = {
 constexpr IgnoredFlags nemo_ignored_table[] = {
     {"runs, logs, data, checkpoints, schedules of rates",
      "defaults hydra run exp_manager trainer dataset tokenizer logger checkpoint scheduler "
-     "optimizer rng dist profiling peft validation rerun_state_machine straggler nvrx_straggler ft "
+     "optimizer rng dist profiling validation rerun_state_machine straggler nvrx_straggler ft "
      "inprocess_restart tensor_inspect train model.data model.tokenizer model.optim "
      "model.nsys_profile name restore_from_path _target_ model._target_ ddp._target_ "
      "comm_overlap._target_"},
     {"initialisation and numerics",
-     "model.init_method_std model.use_scaled_init_method model.attention_dropout model.ffn_dropout "
-     "model.apply_query_key_layer_scaling model.layernorm_epsilon model.do_layer_norm_weight_decay "
-     "model.pre_process model.post_process model.persist_layer_norm model.headscale "
-     "model.transformer_block_type "
+     "model.init_method_std model.use_scaled_init_method model.attention_dropout "
+     "model.ffn_dropout model.apply_query_key_layer_scaling model.layernorm_epsilon "
+     "model.do_layer_norm_weight_decay model.pre_process model.post_process "
+     "model.persist_layer_norm model.headscale model.transformer_block_type "
      "model.openai_gelu model.normalize_attention_scores model.rotary_percentage model.rotary_base "
      "model.rotary_interleaved model.attention_type model.seq_len_interpolation_factor "
      "model.native_amp_init_scale model.native_amp_growth_interval model.hysteresis "
-     "model.fp32_residual_connection model.fp16_lm_cross_entropy model.megatron_amp_O2 "
-     "model.grad_allreduce_chunk_size_mb model.grad_div_ar_fusion model.bias_activation_fusion "
-     "model.bias_dropout_add_fusion model.masked_softmax_fusion model.seed "
-     "model.resume_from_checkpoint model.use_cpu_initialization model.onnx_safe "
-     "model.apex_transformer_log_level model.gradient_as_bucket_view model.sync_batch_comm "
-     "model.num_micro_batches_with_partial_activation_checkpoints "
-     "model.activations_checkpoint_layers_per_pipeline model.transformer_engine model.fp8_e4m3 "
-     "model.fp8_hybrid model.fp8_margin model.fp8_interval model.fp8_amax_history_len "
-     "model.fp8_amax_compute_algo model.use_emha model.use_flash_attention model.overlap_p2p_comm "
-     "model.batch_p2p_comm model.gc_interval "
-     "model.mcore_gpt model.rampup_batch_size model.name model.scale_positional_embedding "
-     "model.defer_embedding_wgrad_compute model.wgrad_deferral_limit model.ub_tp_comm_overlap_cfg "
-     "model.params_dtype model.pipeline_dtype model.autocast_dtype model.apply_rope_fusion "
-     "model.should_pad_vocab ddp.average_in_collective ddp.check_for_nan_in_grad "
-     "ddp.data_parallel_sharding_strategy"},
+     "model.fp16_lm_cross_entropy model.megatron_amp_O2 model.grad_allreduce_chunk_size_mb "
+     "model.grad_div_ar_fusion model.bias_activation_fusion model.bias_dropout_add_fusion "
+     "model.masked_softmax_fusion model.seed model.resume_from_checkpoint "
+     "model.use_cpu_initialization model.onnx_safe model.apex_transformer_log_level "
+     "model.gradient_as_bucket_view model.sync_batch_comm model.transformer_engine "
+     "model.fp8_e4m3 model.fp8_hybrid model.fp8_margin model.fp8_interval "
+     "model.fp8_amax_history_len model.fp8_amax_compute_algo model.use_emha "
+     "model.overlap_p2p_comm model.gc_interval model.mcore_gpt model.name "
+     "model.scale_positional_embedding model.wgrad_deferral_limit "
+     "model.moe_router_topk_scaling_factor model.moe_router_pre_softmax "
+     "model.moe_router_bias_update_rate model.params_dtype model.pipeline_dtype "
+     "model.autocast_dtype model.should_pad_vocab ddp.average_in_collective "
+     "ddp.check_for_nan_in_grad"},
 };
 
 }  // namespace

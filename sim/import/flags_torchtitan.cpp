@@ -71,7 +71,7 @@ constexpr Flag torchtitan_table[] = {
      "communication.parameter.precision", "as float8.enable_fsdp_float8_all_gather"},
     {"activation_checkpoint.memory_budget", one, unmodelled, "training.recompute",
      "counts only with mode memory_budget"},
-    {"optimizer.name", one, refused, "training.optimizer", "optimizers other than Adam", false,
+    {"optimizer.name", one, lacking, "training.optimizer", "optimizers other than Adam", false,
      "AdamW"},
 };
 

@@ -7,6 +7,7 @@
 #include "deepspeed.hpp"
 #include "megatron.hpp"
 #include "printed.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/text.hpp"
 #include "structured.hpp"
 
@@ -58,9 +59,79 @@ void drop_switched_off(std::vector<Setting>& settings) {
 
 }  // namespace
 
+namespace {
+
+/// The variable that a flag without a value asks for, of those that are not set: between the flag
+/// and the next one of its line.
+const std::pair<std::string, Place>* asked_by(const Launch& launch, const Setting& setting) {
+  const auto behind = [&](const Place& place) {
+    return place.line == setting.place.line && place.file == setting.place.file &&
+           place.column > setting.place.column;
+  };
+  for (const auto& asked : launch.missing) {
+    const bool next = std::ranges::any_of(launch.settings, [&](const Setting& other) {
+      return behind(other.place) && other.place.column < asked.second.column;
+    });
+    if (behind(asked.second) && !next) return &asked;
+  }
+  return nullptr;
+}
+
+/// A key that --set gives counts instead of its flag, whatever the flag's value is; a value that
+/// hangs on a name that is not set is asked for by that name.
+void settle_values(Framework framework, Launch& launch, Draft& draft) {
+  const auto settled = [&](Setting& setting) {
+    const auto flag = find_flag(framework, setting.name);
+    if (!flag || flag->treatment != Treatment::taken || flag->arity != Arity::one) return false;
+    const bool open =
+        setting.words.empty() || std::ranges::any_of(setting.words, [](const std::string& word) {
+          return is_unknown(word) || word.empty();
+        });
+    const std::string key(flag->key.substr(0, flag->key.find(',')));
+    if (draft.given(key)) {
+      const auto count = draft.count(key);
+      if (flag->direct && count) setting.words = {std::to_string(*count)};
+      return open && !(flag->direct && count);
+    }
+    const auto* asked = open ? asked_by(launch, setting) : nullptr;
+    if (asked == nullptr && setting.words.empty() && !launch.unset.empty()) {
+      draft.wrong({setting.place, setting.shown(), "has no value, allowed: one" + launch.unset});
+      launch.unset.clear();  // said once
+    }
+    if (asked == nullptr) return false;
+    const bool number = asked->first[0] >= '0' && asked->first[0] <= '9';
+    draft.wrong({setting.place, setting.shown(),
+                 "has no value, as " + std::string(number ? "$" : "") + asked->first +
+                     " is not set; give " +
+                     (number ? std::string("the arguments of the script behind --")
+                             : "--env " + asked->first + "=VALUE") +
+                     (flag->direct ? ", or --set " + key + "=.." : "")});
+    return false;
+  };
+  std::vector<Setting> kept;
+  kept.reserve(launch.settings.size());
+  for (Setting& setting : launch.settings)
+    if (Setting copy = setting; !settled(copy)) kept.push_back(std::move(copy));
+  launch.settings = std::move(kept);
+}
+
+}  // namespace
+
+ShellInputs inputs_of(const ImportOptions& options) {
+  ShellInputs inputs{options.arguments, {}};
+  for (const std::string& text : options.environment) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw InputError({{{}, "--env", "is '" + text + "', allowed: NAME=VALUE"}});
+    inputs.environment[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return inputs;
+}
+
 std::optional<std::int64_t> import_flags(Framework framework, Launch launch,
                                          const ImportOptions& options, Draft& draft) {
   for (const Diagnostic& note : launch.notes) draft.note(note);
+  settle_values(framework, launch, draft);
   check_settings(framework, launch.settings, options.ignore_unknown, draft);
   drop_switched_off(launch.settings);
   std::erase_if(launch.settings, [&](const Setting& s) {
@@ -134,11 +205,13 @@ bool is_mindspeed(const std::string& text) {
 
 std::optional<std::int64_t> import_megatron_shell(const std::string& path, const std::string& text,
                                                   const ImportOptions& options, Draft& draft) {
-  return import_flags(Framework::megatron, read_shell(path, text), options, draft);
+  return import_flags(Framework::megatron, read_shell(path, text, inputs_of(options)), options,
+                      draft);
 }
 std::optional<std::int64_t> import_mindspeed_shell(const std::string& path, const std::string& text,
                                                    const ImportOptions& options, Draft& draft) {
-  return import_flags(Framework::mindspeed, read_shell(path, text), options, draft);
+  return import_flags(Framework::mindspeed, read_shell(path, text, inputs_of(options)), options,
+                      draft);
 }
 std::optional<std::int64_t> import_megatron_yaml(const std::string& path, const std::string& text,
                                                  const ImportOptions& options, Draft& draft) {
@@ -204,7 +277,7 @@ std::vector<std::string> import_kinds() {
 bool is_launch_file(const std::string& path, const SearchPath& search) {
   const std::string ending = launch::ending_of(path);
   if (ending == "sh" || ending == "bash" || ending == "args" || ending == "toml") return true;
-  if (std::filesystem::is_directory(path)) return true;
+  if (is_folder(path)) return true;
   const bool json = ending == "json";
   if (ending != "yaml" && ending != "yml" && !json && !launch::is_log(path)) return false;
   try {

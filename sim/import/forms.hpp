@@ -26,6 +26,9 @@ void check_settings(Framework framework, const std::vector<Setting>& settings, b
 std::optional<std::int64_t> devices_of(const Launch& launch, const ImportOptions& options,
                                        Draft& draft);
 
+/// Arguments and variables that the options give to a script. Throws InputError.
+ShellInputs inputs_of(const ImportOptions& options);
+
 /// Checks the settings of Megatron-LM or MindSpeed-LLM and makes keys of them.
 std::optional<std::int64_t> import_flags(Framework framework, Launch launch,
                                          const ImportOptions& options, Draft& draft);
@@ -36,6 +39,18 @@ std::optional<std::int64_t> import_mindspeed_shell(const std::string& path, cons
                                                    const ImportOptions& options, Draft& draft);
 std::optional<std::int64_t> import_megatron_yaml(const std::string& path, const std::string& text,
                                                  const ImportOptions& options, Draft& draft);
+/// Names the framework of the draft: the preset that runs the file, without a recipe. `chosen` is
+/// what --framework names, empty: nothing.
+void set_framework(Draft& draft, const std::string& chosen);
+/// Leaves keys out that nothing needs: defaults, and flags that may have nothing to do. False:
+/// there are none among the errors.
+bool leave_out_idle(const InputError& error, Node& root, Draft& draft);
+/// Takes keys out of the draft and of `root`, its document, that the framework gives by itself:
+/// defaults that a rule says, and flags that ask for what it does anyway.
+void leave_to_framework(Node& root, const SearchPath& search, Draft& draft);
+/// Takes a key out of a document, with what is empty without it.
+void take_out(Node& root, std::string_view path);
+
 /// Whether a script is one of MindSpeed-LLM rather than of Megatron-LM.
 bool is_mindspeed(const std::string& text);
 

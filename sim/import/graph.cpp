@@ -1,5 +1,3 @@
-#include <filesystem>
-
 #include "stepcast/sim/graph/task_graph.hpp"
 #include "structured.hpp"
 
@@ -7,8 +5,9 @@ namespace stepcast::launch {
 
 std::optional<std::int64_t> import_graph(const std::string& path, const std::string&,
                                          const ImportOptions& options, Draft& draft) {
-  const std::string file = std::filesystem::absolute(path).lexically_normal().string();
+  const std::string file = path_of(path);
   draft.set("workload.graph", "'" + file + "'", {}, path);
+  // The graph says how many ranks the job has.
   const TaskGraph graph = read_graph(file);
   if (options.devices && *options.devices != graph.plan.world())
     draft.wrong({{},

@@ -6,6 +6,7 @@
 #include "deepspeed.hpp"
 #include "stepcast/base/foreign_document.hpp"
 #include "stepcast/workloads/model_spec.hpp"
+#include "structured.hpp"
 
 // A Hugging Face model: config.json says the model alone, and the JSON of DeepSpeed the training.
 namespace stepcast::launch {
@@ -96,9 +97,18 @@ std::optional<std::int64_t> import_deepspeed(const std::string& path, const std:
   return options.devices;
 }
 
+std::string path_of(const std::string& file) {
+  if (file == "-")
+    throw InputError({{{file},
+                       {},
+                       "is standard input, which the scenario cannot name, allowed: the path of a "
+                       "file"}});
+  return std::filesystem::absolute(file).lexically_normal().string();
+}
+
 std::optional<std::int64_t> import_hugging_face(const std::string& path, const std::string&,
                                                 const ImportOptions& options, Draft& draft) {
-  const std::string file = std::filesystem::absolute(path).lexically_normal().string();
+  const std::string file = path_of(path);
   draft.set("model.hf_config", "'" + file + "'", {}, path);
   if (const std::string left_out = left_out_of_hugging_face(file); !left_out.empty())
     draft.note({{path}, {}, left_out});

@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "forms.hpp"
 #include "printed.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast {
 namespace {
 
-using namespace launch;
+using launch::Draft, launch::Entry, launch::Identity, launch::LaunchForm;
 
 /// Names in lower case, of the characters that the format allows.
 std::string name_of(const std::string& path) {
@@ -36,15 +38,13 @@ std::string preset_name(const std::string& kind, const std::string& given,
   const std::vector<std::string> names{given, folder + given, folder + given + ".yaml"};
   for (const std::string& name : names)
     for (const auto& directory : search.directories)
-      if (std::filesystem::is_regular_file(directory / name)) return name;
+      if (is_file(directory / name)) return name;
   const std::filesystem::path here = std::filesystem::absolute(given);
-  if (std::filesystem::is_regular_file(here)) return here.lexically_normal().string();
+  if (is_file(here)) return here.lexically_normal().string();
   std::vector<std::string> known;
-  for (const auto& directory : search.directories) {
-    std::error_code failure;
-    for (const auto& file : std::filesystem::directory_iterator(directory / folder, failure))
-      if (file.path().extension() == ".yaml") known.push_back(file.path().stem().string());
-  }
+  for (const auto& directory : search.directories)
+    for (const auto& file : files_in(directory / folder, ".yaml"))
+      known.push_back(file.stem().string());
   std::ranges::sort(known);  // a folder has no order
   const std::string near =
       did_you_mean(std::filesystem::path(given).stem().string(), known, folder, ".yaml");
@@ -113,8 +113,40 @@ std::vector<Diagnostic> with_flags(std::vector<Diagnostic> all, const Draft& dra
   return all;
 }
 
+/// The preset that --framework or --set framework names; empty: none does. It is taken out of the
+/// settings, as flags are the file's and no recipe's.
+std::string chosen_framework(std::vector<std::string>& overrides) {
+  constexpr std::string_view key = "framework=";
+  std::string chosen;
+  std::erase_if(overrides, [&](const std::string& text) {
+    if (!text.starts_with(key) || text.find_first_of("{[&*") != std::string::npos) return false;
+    chosen = text.substr(key.size());
+    return true;
+  });
+  return chosen;
+}
+
+/// Which version is taken, and why.
+void note_framework(Draft& draft, const std::string& chosen, const std::string& path) {
+  const Identity& runs = draft.runs();
+  if (!chosen.empty() || runs.file.empty() || draft.given("framework")) return;
+  const std::string other = "; --framework NAME says another (stepcast list frameworks)";
+  if (runs.version.empty())
+    draft.note({{path}, "framework", "is assumed to be " + runs.file + ", the newest" + other});
+  else
+    draft.note({{path}, "framework", "is " + runs.file + ", by " + runs.words + other});
+}
+
 void throw_if_wrong(Draft& draft, const std::string& file) {
   if (draft.wrong().empty()) return;
+  // One word for each cause: what follows at the same place from it says nothing new.
+  std::set<std::string> said;
+  std::erase_if(draft.wrong(), [&](const Diagnostic& d) {
+    if (d.place.line == 0) return false;
+    return !said.insert(d.place.file + ":" + std::to_string(d.place.line) + ":" +
+                        std::to_string(d.place.column) + d.path)
+                .second;
+  });
   for (Diagnostic& d : draft.wrong())
     if (d.place.file.empty()) d.place.file = file;
   throw InputError(draft.wrong());
@@ -123,9 +155,9 @@ void throw_if_wrong(Draft& draft, const std::string& file) {
 /// The file of a folder of a Hugging Face model, or the file itself.
 std::string file_of(const std::string& path) {
   namespace fs = std::filesystem;
-  if (!fs::is_directory(path)) return path;
+  if (!is_folder(path)) return path;
   const fs::path file = fs::path(path) / "config.json";
-  if (!fs::is_regular_file(file))
+  if (!is_file(file))
     throw InputError({{{path}, {}, "is a folder without a config.json, allowed: that of a model"}});
   return file.string();
 }
@@ -140,11 +172,16 @@ ImportedScenario import_launch(const std::string& given, const ImportOptions& op
     for (const std::string kind : {"cluster", "model"})
       if (const std::string key = kind + ".extends="; text.starts_with(key))
         text = key + "'" + preset_name(kind, text.substr(key.size()), search) + "'";
+  const std::string chosen = chosen_framework(overrides);
   Draft draft{overrides};
-  const LaunchForm& form = form_of(path, options.from, search);
+  const LaunchForm& form = launch::form_of(path, options.from, search);
   const std::string text = form.name == "arguments"
-                               ? read_printed(path, search)
+                               ? launch::read_printed(path, search)
                                : read_document_text(path, search, "a launch file");
+  const std::string_view runs = options.deepspeed.empty() || form.name != "huggingface"
+                                    ? form.name
+                                    : std::string_view("deepspeed");
+  draft.run_by(launch::identify(runs, text, chosen, search));
   if (!options.deepspeed.empty() && form.name != "huggingface" && form.name != "megatron-deepspeed")
     throw InputError({{{},
                        "--deepspeed",
@@ -152,8 +189,7 @@ ImportedScenario import_launch(const std::string& given, const ImportOptions& op
                            ", allowed: beside a config.json or a script of Megatron-DeepSpeed"}});
   draft.set("stepcast", 1, {}, "version of the format");
   draft.set("name", name_of(given), {}, "imported from " + path);
-  // What the flags leave open stays as the machine has it, until a framework is named.
-  draft.set("framework", std::string("none"), {});
+  launch::set_framework(draft, chosen);
   const std::optional<std::int64_t> devices = form.import(path, text, options, draft);
   if (!devices)
     draft.wrong({{},
@@ -162,16 +198,23 @@ ImportedScenario import_launch(const std::string& given, const ImportOptions& op
   set_cluster(options, devices, search, draft);
   throw_if_wrong(draft, path);
 
+  note_framework(draft, chosen, path);
   ImportedScenario result;
+  result.document = document_of(draft.yaml(), path, draft, search);
+  launch::leave_to_framework(result.document.root, search, draft);
+  for (;;) {
+    try {
+      (void)read_scenario(result.document, search);
+      break;
+    } catch (const InputError& error) {
+      if (!launch::leave_out_idle(error, result.document.root, draft))
+        throw InputError(with_flags(error.diagnostics(), draft));
+    }
+  }
   result.text = "# question: how long is one step of " + name_of(given) + "?\n# Imported from " +
                 path + " (" + std::string(form.title) +
                 "). Each comment names what the key comes from.\n" + draft.yaml();
-  result.document = document_of(result.text, path, draft, search);
-  try {
-    (void)read_scenario(result.document, search);
-  } catch (const InputError& error) {
-    throw InputError(with_flags(error.diagnostics(), draft));
-  }
+  result.document.question = question_of(result.text);
   draft.settle();
   for (const Diagnostic& note : draft.notes()) result.warnings.push_back(note.text());
   return result;

@@ -26,11 +26,22 @@ struct Launch {
   /// Texts that here-documents of a script wrote, by the last name of the file.
   std::map<std::string, std::string> files = {};
   std::vector<Diagnostic> notes = {};  ///< what was met and not followed, each with its place
+  /// Names of variables that a script asks for and nobody sets, each with its first place.
+  std::vector<std::pair<std::string, Place>> missing = {};
+  std::string unset = {};       ///< the same in words, with what to give
+  std::string program = {};     ///< that is launched: a file or a module
+  std::size_t other_words = 0;  ///< behind it that are no flags: `data.batch=4`
+};
+
+/// What a script finds beside it.
+struct ShellInputs {
+  std::vector<std::string> arguments;              ///< $1, $2, ..
+  std::map<std::string, std::string> environment;  ///< variables that are set
 };
 
 /// The launch of a shell script or a list of arguments; `text` is that of the file. Throws
 /// InputError: what cannot be followed, no launch, several launches.
-Launch read_shell(const std::string& path, const std::string& text);
+Launch read_shell(const std::string& path, const std::string& text, const ShellInputs& inputs = {});
 /// Whether a value is what a command would have printed.
 bool is_unknown(const std::string& word);
 

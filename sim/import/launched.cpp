@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/section.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/import/import.hpp"
@@ -109,7 +110,7 @@ std::string beside(const Node& launch, std::string_view key, const std::string& 
       node->place.file.starts_with("--"))
     return path;
   const fs::path near = fs::path(node->place.file).parent_path() / path;
-  return fs::exists(near) ? near.lexically_normal().string() : path;
+  return is_there(near) ? near.lexically_normal().string() : path;
 }
 
 ImportOptions import_options(const LaunchSource& source, std::vector<std::string> overrides) {
@@ -118,7 +119,9 @@ ImportOptions import_options(const LaunchSource& source, std::vector<std::string
                         .cluster = source.cluster,
                         .overrides = std::move(overrides),
                         .ignore_unknown = source.ignore_unknown,
-                        .deepspeed = source.deepspeed};
+                        .deepspeed = source.deepspeed,
+                        .arguments = source.arguments,
+                        .environment = source.environment};
   if (source.devices > 0) options.devices = source.devices;
   constexpr std::string_view size = "cluster.devices=";
   for (const std::string& text : options.overrides)

@@ -32,6 +32,7 @@ struct MegatronLaunch {
 void import_model(MegatronLaunch& launch);     ///< megatron_model.cpp
 void import_variant(MegatronLaunch& launch);   ///< megatron_attention.cpp: linear and sparse
 void import_experts(MegatronLaunch& launch);   ///< megatron_experts.cpp
+void import_router(MegatronLaunch& launch);    ///< megatron_router.cpp: beside its product
 void import_plan(MegatronLaunch& launch);      ///< megatron_plan.cpp
 void import_layers(MegatronLaunch& launch);    ///< megatron_layers.cpp: the cut into chunks
 void import_training(MegatronLaunch& launch);  ///< megatron_training.cpp

@@ -12,6 +12,9 @@ constexpr std::array<std::string_view, 6> linear_flags{
 constexpr std::array<std::string_view, 3> index_flags{
     "--dsa-indexer-n-heads", "--dsa-indexer-head-dim", "--dsa-indexer-topk"};
 
+constexpr std::array<std::string_view, 3> mindspeed_index_flags{"--index-n-heads",
+                                                                "--index-head-dim", "--index-topk"};
+
 /// A count that the framework wants said, beside the `variant` that makes it count.
 void needed(MegatronLaunch& launch, const char* key, std::string_view name,
             const Setting* variant = nullptr) {
@@ -47,11 +50,23 @@ void import_linear(MegatronLaunch& launch, const Setting* variant, const Setting
          taps == nullptr ? "--linear-conv-kernel-dim" : taps->name);
 }
 
+/// MindSpeed-LLM's names, with its defaults.
+void import_indexer(MegatronLaunch& launch, const Setting& switched) {
+  const auto count = [&](const char* key, const char* name, std::int64_t missing) {
+    const Setting* given = launch.flag(name);
+    launch.draft.set(key, launch.args.count_or(name, missing), {given, &switched});
+  };
+  count("model.attention.index_heads", "--index-n-heads", 64);
+  count("model.attention.index_dim", "--index-head-dim", 128);
+  count("model.attention.index_top_k", "--index-topk", 2048);
+}
+
 void import_sparse(MegatronLaunch& launch, const Setting& variant) {
   if (!launch.latent)
     return launch.args.fail(variant,
-                            "is dsa, which chooses latents, allowed: with "
+                            "is sparse attention (dsa), which chooses latents, allowed: with "
                             "--multi-latent-attention");
+  if (variant.name == "--enable-dsa-indexer") return import_indexer(launch, variant);
   needed(launch, "model.attention.index_heads", "--dsa-indexer-n-heads", &variant);
   needed(launch, "model.attention.index_dim", "--dsa-indexer-head-dim");
   needed(launch, "model.attention.index_top_k", "--dsa-indexer-topk");
@@ -81,10 +96,14 @@ void import_variant(MegatronLaunch& launch) {
     import_linear(launch, variant, interval);
   else
     idle(launch, linear_flags, "--experimental-attention-variant gated_delta_net");
+  const Setting* indexer = launch.flag("--enable-dsa-indexer");
   if (variant != nullptr && !linear)
     import_sparse(launch, *variant);
+  else if (indexer != nullptr && !linear)
+    import_sparse(launch, *indexer);
   else
     idle(launch, index_flags, "--experimental-attention-variant dsa");
+  if (indexer == nullptr) idle(launch, mindspeed_index_flags, "--enable-dsa-indexer");
 }
 
 }  // namespace stepcast::launch

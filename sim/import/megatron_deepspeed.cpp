@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "deepspeed.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/foreign_document.hpp"
 
 // Megatron-DeepSpeed: Megatron-LM's flags, some under other names, and the JSON beside them.
@@ -28,7 +29,8 @@ void translate_experts(FlagTranslation& all, Arguments& args) {
   const Setting* experts = all.find("--num-experts");
   if (experts == nullptr || args.count_or("--num-experts", 1) == 1) return;
   if (experts->words.size() > 1)
-    return args.fail(*experts, "differs by layer, which model.moe.experts lacks, allowed: one");
+    return args.fail(*experts,
+                     "differs by layer, which no value of model.moe.experts says, allowed: one");
   all.add(*experts, "--num-experts", experts->words);
   const Setting* size = all.find("--moe-expert-parallel-size");
   if (size != nullptr) all.add(*size, "--expert-model-parallel-size", size->words);
@@ -44,8 +46,8 @@ void translate_experts(FlagTranslation& all, Arguments& args) {
   const std::int64_t count = args.count_or("--num-layers", 1);
   if (every < 1 || count % every != 0)
     return args.fail(interval != nullptr ? *interval : *layers,
-                     "leaves layers behind the last one with experts, which model.moe.period "
-                     "lacks, allowed: a divisor of --num-layers");
+                     "leaves layers behind the last one with experts, which no value of "
+                     "model.moe.period says, allowed: a divisor of --num-layers");
   const std::vector<std::string> pattern{"([0]*" + std::to_string(every - 1) + "+[1]*1)*" +
                                          std::to_string(count / every)};
   interval != nullptr ? all.add(*interval, "--moe-layer-freq", pattern)
@@ -110,7 +112,7 @@ std::optional<Node> find_json(const std::string& script, const Launch& launch,
   if (const auto written = launch.files.find(name); written != launch.files.end())
     return parse_foreign_document(written->second, script + " (" + name + ")");
   const fs::path beside = fs::path(script).parent_path() / name;
-  if (fs::is_regular_file(beside))
+  if (is_file(beside))
     return parse_foreign_document(read_document_text(beside.string(), SearchPath{}, "a JSON file"),
                                   beside.string());
   draft.wrong({config->place, config->shown(),
@@ -123,7 +125,8 @@ std::optional<Node> find_json(const std::string& script, const Launch& launch,
 std::optional<std::int64_t> import_megatron_deepspeed(const std::string& path,
                                                       const std::string& text,
                                                       const ImportOptions& options, Draft& draft) {
-  return import_megatron_deepspeed_launch(path, read_shell(path, text), options, draft);
+  return import_megatron_deepspeed_launch(path, read_shell(path, text, inputs_of(options)), options,
+                                          draft);
 }
 
 std::optional<std::int64_t> import_megatron_deepspeed_launch(const std::string& path, Launch launch,

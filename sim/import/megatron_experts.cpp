@@ -70,14 +70,28 @@ void import_shared(MegatronLaunch& launch, std::int64_t expert_hidden) {
 
 void import_groups(MegatronLaunch& launch) {
   const Setting* groups = launch.args.find({"--moe-router-num-groups", "--n-group"});
-  const Setting* chosen = launch.args.find({"--moe-router-group-topk", "--topk-group"});
+  const Setting* chosen = launch.args.find(
+      {"--moe-router-group-topk", "--topk-group", "--moe-router-topk-limited-devices"});
+  const bool by_rank = launch.mindspeed() || (chosen != nullptr && chosen->name ==
+                                                                       "--moe-router-topk-limited-"
+                                                                       "devices");
   if (groups != nullptr)
     launch.draft.set("model.moe.groups", launch.args.count_or(groups->name, 1), {groups});
-  else if (chosen != nullptr && launch.mindspeed())
+  else if (chosen != nullptr && by_rank)
     launch.draft.set("model.moe.groups", launch.ep, {chosen},
                      "groups are those of expert parallelism");
-  if (chosen != nullptr && (groups != nullptr || launch.mindspeed()))
+  if (chosen != nullptr && (groups != nullptr || by_rank))
     launch.draft.set("model.moe.top_groups", launch.args.count_or(chosen->name, 1), {chosen});
+}
+
+/// The library of the flexible dispatcher.
+void import_library(MegatronLaunch& launch) {
+  const Setting* backend = launch.flag("--moe-flex-dispatcher-backend");
+  if (backend == nullptr || launch.draft.runs().name.empty()) return;
+  const std::string name = launch.args.text(backend->name);
+  if (name != "deepep" && name != "hybridep")
+    return launch.args.fail(*backend, "is '" + name + "', allowed: deepep, hybridep");
+  launch.draft.set("moe.dispatcher", name, {backend});
 }
 
 void import_dispatch(MegatronLaunch& launch) {
@@ -93,6 +107,10 @@ void import_dispatch(MegatronLaunch& launch) {
   for (const char* of_flex : {"--moe-flex-dispatcher-backend", "--moe-enable-deepep"})
     if (const Setting* setting = launch.flag(of_flex); setting != nullptr && name != "flex")
       launch.draft.note(*setting, "counts only with --moe-token-dispatcher-type flex");
+  if (travels && name == "flex") import_library(launch);
+  if (name == "alltoall_seq" && launch.draft.runs().is("MindSpeed") &&
+      launch.draft.runs().at_least("2.1"))
+    launch.draft.set("moe.dispatcher", std::string("mindspeed_2.3_seq"), {type});
   if (travels) {
     const char* dispatch = name == "allgather" ? "allgather"
                            : name == "flex"    ? "two_hop_dedup"
@@ -124,13 +142,39 @@ void import_overlap(MegatronLaunch& launch) {
         *beside, "hides a part of the all-to-all behind weight gradients, too, which no key says");
 }
 
+/// Whose library puts rows in order itself; nothing: another dispatcher, or none.
+const Setting* flex_dispatcher(const MegatronLaunch& launch) {
+  const Setting* type = launch.flag("--moe-token-dispatcher-type");
+  return launch.args.text("--moe-token-dispatcher-type", "") == "flex" ? type : nullptr;
+}
+
+/// Grouped products of Transformer Engine are a launch for each expert of a rank.
+void import_products(MegatronLaunch& launch) {
+  const Setting* grouped = launch.flag("--moe-grouped-gemm");
+  const Setting* older = launch.flag("--moe-use-legacy-grouped-gemm");
+  if (older != nullptr && grouped == nullptr)
+    launch.draft.note(*older, "counts only with --moe-grouped-gemm");
+  const bool engine = launch.args.text("--transformer-impl", "transformer_engine") != "local";
+  const bool several = launch.args.count_or("--num-experts", 1) > launch.ep;
+  const bool streams =
+      launch.draft.runs().streams_experts() && engine && several && older == nullptr;
+  launch.draft.set("moe.experts",
+                   std::string(grouped == nullptr ? "sequential"
+                               : streams          ? "multi_stream"
+                                                  : "grouped"),
+                   {grouped, grouped != nullptr ? older : nullptr},
+                   streams && grouped != nullptr ? "by Transformer Engine" : "");
+}
+
 void import_handling(MegatronLaunch& launch) {
   Draft& draft = launch.draft;
-  const Setting* grouped = launch.flag("--moe-grouped-gemm");
-  draft.set("moe.experts", std::string(grouped != nullptr ? "grouped" : "sequential"), {grouped});
+  import_products(launch);
   const Setting* fused =
       launch.args.find({"--moe-permute-fusion", "--use-fused-moe-token-permute-and-unpermute"});
-  draft.set("moe.permutation", std::string(fused != nullptr ? "fused" : "indexed"), {fused});
+  const Setting* flex = flex_dispatcher(launch);
+  draft.set("moe.permutation",
+            std::string(fused != nullptr || flex != nullptr ? "fused" : "indexed"),
+            {fused != nullptr ? fused : flex});
   if (const Setting* capacity = launch.flag("--moe-expert-capacity-factor")) {
     if (const auto value = launch.args.number("--moe-expert-capacity-factor"); value && *value > 0)
       draft.set("moe.capacity_factor", capacity->words.front(), {capacity});
@@ -245,6 +289,7 @@ void import_experts(MegatronLaunch& launch) {
   import_dispatch(launch);
   import_overlap(launch);
   import_handling(launch);
+  import_router(launch);
 }
 
 }  // namespace stepcast::launch

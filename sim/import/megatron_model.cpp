@@ -16,6 +16,8 @@ void import_window(MegatronLaunch& launch) {
               {alternate});
     return draft.set("model.attention.full_every", std::int64_t{2}, {alternate});
   }
+  if (const Setting* all = launch.flag("--sliding-window"))
+    return draft.set("model.attention.window", launch.args.count_or(all->name, 1), {all});
   const Setting* size = launch.flag("--window-size");
   const Setting* every = launch.flag("--window-attn-skip-freq");
   if (size == nullptr && every != nullptr) draft.note(*every, "counts only with --window-size");
@@ -23,7 +25,7 @@ void import_window(MegatronLaunch& launch) {
   const std::vector<std::int64_t> sides = launch.args.counts("--window-size");
   if (sides.size() != 2 || sides[0] < 0 || sides[1] != 0)
     return launch.args.fail(*size,
-                            "is not n,0, which model.attention.window lacks, allowed: n "
+                            "is not n,0, which no value of model.attention.window says, allowed: n "
                             "tokens before the query's own, and 0");
   draft.set("model.attention.window", sides[0] + 1, {size});
   if (every != nullptr) {
@@ -90,7 +92,8 @@ void import_latent(MegatronLaunch& launch, const Setting* kind, std::int64_t hea
 }
 
 bool gated(const MegatronLaunch& launch) {
-  return launch.args.on("--swiglu") || launch.args.on("--quick-geglu") || launch.args.on("--geglu");
+  return launch.args.on("--swiglu") || launch.args.on("--quick-geglu") ||
+         launch.args.on("--geglu") || launch.args.on("--gelu-tanh");
 }
 
 void import_feed_forward(MegatronLaunch& launch, std::int64_t hidden) {
@@ -100,10 +103,11 @@ void import_feed_forward(MegatronLaunch& launch, std::int64_t hidden) {
   if (const Setting* width = launch.flag("--ffn-hidden-size"))
     return launch.draft.set("model.ffn.hidden", launch.args.count_or("--ffn-hidden-size", 1),
                             {width});
+  const bool narrow = launch.args.on("--swiglu");  // other gates are as wide as GELU
   const std::int64_t derived =
-      gated(launch) ? 8 * hidden / 3 / gated_multiple * gated_multiple : 4 * hidden;
+      narrow ? 8 * hidden / 3 / gated_multiple * gated_multiple : 4 * hidden;
   launch.draft.set("model.ffn.hidden", derived, {},
-                   gated(launch) ? "8/3 of hidden, a multiple of 64" : "4 x hidden");
+                   narrow ? "8/3 of hidden, a multiple of 64" : "4 x hidden");
 }
 
 void import_vocabulary(MegatronLaunch& launch) {
@@ -136,10 +140,10 @@ void import_position(MegatronLaunch& launch) {
     return launch.draft.set("model.position", std::string("rope"), {kind, rotary});
   if (type == "none") return launch.draft.set("model.position", std::string("none"), {kind});
   if (type != "learned_absolute")
-    return launch.args.fail(
-        "--position-embedding-type",
-        "is '" + type +
-            "', which model.position lacks, allowed: learned_absolute, rope, yarn, mrope, none");
+    return launch.args.fail("--position-embedding-type",
+                            "is '" + type +
+                                "', which no value of model.position says, allowed: "
+                                "learned_absolute, rope, yarn, mrope, none");
   const Setting* positions = launch.flag("--max-position-embeddings");
   const Setting* sequence = launch.args.find({"--seq-length", "--encoder-seq-length"});
   if (positions == nullptr && sequence == nullptr) return;

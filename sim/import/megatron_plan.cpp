@@ -14,7 +14,8 @@ void import_context(MegatronLaunch& launch) {
   const std::string name = algorithm == nullptr ? "p2p" : launch.args.text(algorithm->name, "p2p");
   if (algorithm != nullptr && algorithm->words.size() > 1 && algorithm->name == "--cp-comm-type")
     return launch.args.fail(
-        *algorithm, "differs by layer, which parallel.context_algorithm lacks, allowed: one word");
+        *algorithm,
+        "differs by layer, which no value of parallel.context_algorithm says, allowed: one word");
   std::string key;
   const Setting* degree = nullptr;
   if (name == "p2p" || name == "megatron_cp_algo") key = "ring";
@@ -31,9 +32,10 @@ void import_context(MegatronLaunch& launch) {
     key = "hybrid(" + std::to_string(sizes.front()) + ")";
   }
   if (key.empty())
-    return launch.args.fail(*algorithm, "is '" + name +
-                                            "', which parallel.context_algorithm lacks, allowed: "
-                                            "ring, ulysses, all-gather and hybrid forms");
+    return launch.args.fail(*algorithm,
+                            "is '" + name +
+                                "', which no value of parallel.context_algorithm says, allowed: "
+                                "ring, ulysses, all-gather and hybrid forms");
   launch.draft.set("parallel.context_algorithm", key, {algorithm, degree});
 }
 

@@ -29,8 +29,12 @@ void import_fp8(MegatronLaunch& launch) {
     draft.set("training.fp8_recipe", name, {recipe});
   else
     launch.args.fail(*recipe, "is '" + name + "', allowed: delayed, tensorwise, blockwise, mxfp8");
+  // Rows that fill a capacity are padded already.
+  const Setting* padded = launch.flag("--moe-pad-expert-input-to-capacity");
   if (launch.experts && !launch.mindspeed())
-    draft.set("moe.row_padding", std::string(padding != nullptr ? "none" : "copies"), {padding});
+    draft.set("moe.row_padding",
+              std::string(padding != nullptr || padded != nullptr ? "none" : "copies"),
+              {padding, padded});
   else if (padding != nullptr)
     draft.note(*padding, "counts only with experts");
 }
@@ -43,7 +47,7 @@ void import_precision(MegatronLaunch& launch) {
   if (bf16 == nullptr && fp16 == nullptr && !draft.given("training.precision"))
     draft.wrong({{},
                  "training.precision",
-                 "would be FP32, as neither --bf16 nor --fp16 is given, which the format lacks; "
+                 "would be FP32, as neither --bf16 nor --fp16 is given, which no value of it says; "
                  "give --set training.precision=bf16"});
   draft.set("training.precision",
             std::string(fp8 != nullptr    ? "fp8_mixed"
@@ -57,7 +61,7 @@ void import_precision(MegatronLaunch& launch) {
   const bool half = reduced != nullptr || launch.args.text("--main-grads-dtype") == "bf16" ||
                     (fp16 != nullptr && bf16 == nullptr && wide == nullptr);
   draft.set("communication.gradient.precision", std::string(half ? "bf16" : "fp32"),
-            {reduced, type, wide});
+            {reduced, type, wide, half && reduced == nullptr && type == nullptr ? fp16 : nullptr});
 }
 
 /// `block`: the first n layers of each chunk, or of each stage.
@@ -84,9 +88,9 @@ void import_full(MegatronLaunch& launch, const Setting* granularity) {
   const std::int64_t n = launch.args.count_or("--recompute-num-layers", 1);
   if (name == "uniform") {
     if (n > 1)
-      launch.args.fail(
-          *layers,
-          "keeps one input for several layers, which training.recompute lacks, allowed: 1");
+      launch.args.fail(*layers,
+                       "keeps one input for several layers, which no value of training.recompute "
+                       "says, allowed: 1");
     return launch.draft.set("training.recompute", std::string("full"),
                             {granularity, method, layers});
   }
@@ -182,7 +186,8 @@ void import_attention(MegatronLaunch& launch) {
   const std::string fused = triton ? "flash_triton" : "fused";
   launch.draft.set("training.attention", unfused ? "unfused" : fused,
                    {flash, backend, unfused || flash == nullptr ? implementation : nullptr});
-  if (!launch.mindspeed() || !launch.latent || unfused) return;
+  const bool chosen = launch.draft.count("model.attention.index_heads").value_or(0) > 0;
+  if (!launch.mindspeed() || !launch.latent || unfused || chosen) return;
   const Setting* whole = launch.flag("--mla-fa-without-pad");
   const Setting* base = launch.flag("--padded-base-length");
   if (whole != nullptr)
@@ -192,8 +197,9 @@ void import_attention(MegatronLaunch& launch) {
       std::max(launch.draft.count("model.attention.nope_dim").value_or(0) +
                    launch.draft.count("model.attention.rope_dim").value_or(0),
                launch.draft.count("model.attention.v_dim").value_or(0));
-  launch.draft.set("training.attention_head", (widest + multiple - 1) / multiple * multiple, {base},
-                   "heads are padded for the kernel");
+  const Setting* width = launch.args.find({"--v-head-dim", "--qk-nope-head-dim", "--qk-head-dim"});
+  launch.draft.set("training.attention_head", (widest + multiple - 1) / multiple * multiple,
+                   {base, base == nullptr ? width : nullptr}, "heads are padded for the kernel");
 }
 
 void import_dropout(MegatronLaunch& launch) {
@@ -201,6 +207,23 @@ void import_dropout(MegatronLaunch& launch) {
   const double rate = hidden == nullptr ? 0.1 : launch.args.number("--hidden-dropout").value_or(0);
   launch.draft.set("training.dropout", rate > 0, {hidden},
                    hidden == nullptr ? "0.1 unless given" : "");
+}
+
+/// Products and collectives of tensor ranks in one kernel of CANN.
+void import_mc2(MegatronLaunch& launch, const Setting& mc2) {
+  if (launch.tp == 1 || !launch.args.on("--sequence-parallel"))
+    return launch.draft.note(
+        mc2, "counts only with tensor and sequence parallelism: it changes nothing here");
+  if (launch.experts)
+    return launch.draft.note(mc2,
+                             "is taken to do nothing beside experts, which is assumed; --set "
+                             "communication.tensor.overlap says otherwise");
+  if (!launch.draft.given("communication.tensor.overlap"))
+    launch.draft.note(mc2,
+                      "is taken for four pieces, which is assumed, as no flag says how many; "
+                      "--set communication.tensor.overlap='chunks(n)' says it");
+  launch.draft.set("communication.tensor.overlap", std::string("chunks(4)"), {&mc2},
+                   "in four pieces: assumed");
 }
 
 void import_tensor_overlap(MegatronLaunch& launch) {
@@ -214,11 +237,39 @@ void import_tensor_overlap(MegatronLaunch& launch) {
                             "chunks(" + std::to_string(std::min<std::int64_t>(launch.tp, 64)) + ")",
                             {userbuffers});
   }
+  if (const Setting* mc2 = launch.args.find({"--use-mc2", "--use-ascend-mc2"}))
+    return import_mc2(launch, *mc2);
   if (coc == nullptr || launch.tp == 1) return;
   const std::int64_t n = launch.args.count_or("--coc-parallel-num", 1);
   launch.draft.set("communication.tensor.overlap",
                    n > 1 ? "chunks(" + std::to_string(n) + ")" : std::string("none"),
                    {coc, pieces});
+}
+
+/// Documents that do not see each other: how long they are no flag says.
+void import_documents(MegatronLaunch& launch) {
+  Draft& draft = launch.draft;
+  const Setting* fixed = launch.flag("--fix-sub-seq-length");
+  const Setting* reset =
+      launch.args.on("--reset-attention-mask") ? launch.flag("--reset-attention-mask") : nullptr;
+  if (reset == nullptr) {
+    if (fixed != nullptr) draft.note(*fixed, "counts only with --reset-attention-mask");
+    return;
+  }
+  const bool given = draft.given("schedule.data.documents");
+  const bool alike = fixed != nullptr && launch.args.text(fixed->name) != "-1";
+  if (alike && !given) {
+    const std::int64_t length = launch.args.count_in(fixed->name, 1, 1, most_counted);
+    draft.set("schedule.data.documents.distribution", std::string("fixed"), {fixed});
+    draft.set("schedule.data.documents.length", length, {fixed});
+  } else if (!given) {
+    return draft.note(*reset,
+                      "hides documents from each other (schedule.data.mask document), and no flag "
+                      "says how long they are: attention is that of whole sequences until --set "
+                      "'schedule.data.documents={mean: TOKENS}' says it");
+  }
+  draft.set("schedule.data.packing", std::string("sequential"), {fixed, reset});
+  draft.set("schedule.data.mask", std::string("document"), {fixed, reset});
 }
 
 bool has_rotary_positions(const MegatronLaunch& launch) {
@@ -243,6 +294,16 @@ void import_kernels(MegatronLaunch& launch) {
            launch.flag("--use-fused-rmsnorm"), nullptr);
   kernel("runtime.kernels.rope", has_rotary_positions(launch),
          launch.flag("--use-fused-rotary-pos-emb"), launch.flag("--no-rope-fusion"));
+  if (const Setting* formula = launch.flag("--gelu-tanh"))
+    return launch.draft.set("runtime.kernels.activation", std::string("formula"), {formula});
+  // A fused bias and GELU is a script of single statements on NPUs.
+  if (launch.mindspeed() && launch.draft.says("model.ffn.kind", "gelu") &&
+      launch.draft.says("model.bias", "all") &&
+      launch.args.find({"--no-bias-gelu-fusion", "--use-fused-swiglu"}) == nullptr) {
+    launch.draft.set("runtime.kernels.activation", std::string("formula"), {},
+                     "bias and GELU as a script");
+    return launch.draft.keep("runtime.kernels.activation");
+  }
   kernel("runtime.kernels.activation", true, launch.flag("--use-fused-swiglu"),
          launch.args.find({"--no-bias-swiglu-fusion", "--no-bias-gelu-fusion"}));
 }
@@ -258,12 +319,14 @@ std::vector<std::string> whole_layers(const MegatronLaunch& launch) {
 
 /// Scopes of --cuda-graph-scope. Nothing: a word has no counterpart, which is said.
 std::vector<std::string> graph_words(MegatronLaunch& launch, const Setting* scope) {
-  static const std::vector<std::string> known{"attn", "mlp", "moe_router", "moe_preprocess", "moe"};
+  static const std::vector<std::string> known{
+      "attn", "mlp", "moe_router", "moe_preprocess", "shared_experts", "moe"};
   if (scope == nullptr || scope->words.empty() || scope->words.front() == "full")
     return whole_layers(launch);
   for (const std::string& word : scope->words)
     if (std::ranges::find(known, word) == known.end()) {
-      launch.args.fail(*scope, "names " + word + ", which runtime.graphs lacks, allowed: full, " +
+      launch.args.fail(*scope, "names " + word +
+                                   ", which no value of runtime.graphs says, allowed: full, " +
                                    joined(known));
       return {};
     }
@@ -283,9 +346,10 @@ void import_graphs(MegatronLaunch& launch) {
     return;
   }
   if (name != "transformer_engine")
-    return launch.args.fail(*made, "is '" + name +
-                                       "', graphs that runtime.graphs lacks, allowed: none, "
-                                       "transformer_engine");
+    return launch.args.fail(*made,
+                            "is '" + name +
+                                "', graphs that no value of runtime.graphs says, allowed: none, "
+                                "transformer_engine");
   const std::vector<std::string> words = graph_words(launch, scope);
   if (!words.empty())
     launch.draft.set("runtime.graphs", "{scopes: [" + joined(words) + "]}",
@@ -301,7 +365,10 @@ void import_start_order(MegatronLaunch& launch) {
   if (one && draft.says("communication.gradient.overlap", "true") &&
       (!draft.given("runtime.dispatch") || draft.says("runtime.dispatch", "eager")))
     draft.set("runtime.start_order", std::string("as_issued"), {connections});
-  if (!one && (launch.tp > 1 || launch.cp > 1))
+  if (one) return;
+  if (draft.says("communication.gradient.overlap", "true"))
+    draft.set_where_used("runtime.start_order", "by_stream", {connections});
+  if (launch.tp > 1 || launch.cp > 1)
     draft.note(
         *connections,
         "must be 1 before Blackwell with tensor or context parallelism, or overlaps are lost");
@@ -364,6 +431,7 @@ void import_training(MegatronLaunch& launch) {
   if (const Setting* bucket = launch.flag("--ddp-bucket-size"))
     draft.set("communication.gradient.bucket", launch.args.count_or(bucket->name, 1), {bucket});
   import_tensor_overlap(launch);
+  import_documents(launch);
 }
 
 void import_runtime(MegatronLaunch& launch) {

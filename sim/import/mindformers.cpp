@@ -250,8 +250,9 @@ void import_runtime(Recipe& r) {
   const Setting* type = r.field({"compute_dtype"});
   const std::string name = type == nullptr ? "bfloat16" : r.args.text(type->name);
   if (name != "bfloat16" && name != "float16" && !draft.given("training.precision"))
-    r.args.fail(*type,
-                "is '" + name + "', which training.precision lacks, allowed: bfloat16, float16");
+    r.args.fail(
+        *type,
+        "is '" + name + "', which no value of training.precision says, allowed: bfloat16, float16");
   draft.set("training.precision", std::string(name == "float16" ? "fp16" : "bf16"), {type});
   const Setting* flash = r.field({"use_flash_attention"});
   draft.set("training.attention",

@@ -57,7 +57,12 @@ void import_static_sizes(Recipe& r, bool deduplicates) {
   const Setting* sequence = r.args.find("parallel_config.use_seq_parallel");
   const bool own = sequence != nullptr && r.args.on(sequence->name);
   const bool cut = parts != nullptr && r.args.on(parts->name);
-  draft.set("moe.group_wise_a2a", own || cut, {parts, sequence});
+  // Without the switch it is the version's to say.
+  if (cut)
+    draft.set("moe.group_wise_a2a", true, {parts});
+  else
+    draft.set("moe.group_wise_a2a", own, {},
+              own ? "with use_seq_parallel, in newer versions" : "no group_wise_a2a");
 }
 
 /// How experts are reached, and how many tokens they take.

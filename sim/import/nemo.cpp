@@ -37,9 +37,9 @@ void translate_precision(Translation& all, const Setting& s, const std::string& 
     return value.find(part) != std::string::npos;
   };
   if (!names("16") && !names("fp8") && !names("fp4") && !draft.given("training.precision"))
-    draft.wrong(
-        {s.place, s.name,
-         "is '" + value + "', which training.precision lacks, allowed: bf16, 16, with fp8"});
+    draft.wrong({s.place, s.name,
+                 "is '" + value +
+                     "', which no value of training.precision says, allowed: bf16, 16, with fp8"});
   if (names("fp4")) all.add(s, "--fp4-format", {"e2m1"});
   if (names("fp8")) {
     all.add(s, "--fp8-format", {"hybrid"});
@@ -79,10 +79,11 @@ std::string_view switched_flag(const Setting& s, const std::string& value) {
        {"model.add_bias_linear", "--disable-bias-linear", off},
        {"model.activation", "--swiglu", value.ends_with("swiglu")},
        {"model.gated_linear_unit", "--swiglu", !off},
+       {"model.apply_rope_fusion", "--no-rope-fusion", off},
+
        {"model.share_embeddings_and_output_weights", "--untie-embeddings-and-output-weights", off},
        {"model.gradient_accumulation_fusion", "--no-gradient-accumulation-fusion", off},
        {"ddp.grad_reduce_in_fp32", "--grad-reduce-in-bf16", off},
-       {"model.optim.grad_sync_dtype", "--grad-reduce-in-bf16", value == "bf16"},
        {"model.optim.name", "--use-distributed-optimizer", sharded}}};
   const auto found = std::ranges::find(switches, std::string_view(s.name), &Switch::field);
   if (found == switches.end()) return {};
@@ -110,6 +111,10 @@ bool translate_special(Translation& all, const Setting& s, Draft& draft) {
     all.add(s, "--normalization", {normalization_word(value)});
   } else if (s.name == "trainer.precision" || s.name == "mixed_precision") {
     translate_precision(all, s, value, draft);
+  } else if (s.name == "model.use_flash_attention") {
+    if (!is_true(s)) all.add(s, "--attention-backend", {"unfused"});
+  } else if (s.name == "model.optim.grad_sync_dtype") {
+    all.add(s, "--main-grads-dtype", {value == "bf16" ? "bf16" : "fp32"});
   } else if (s.name.starts_with("optimizer.") && s.name.ends_with("_dtype")) {
     translate_state(all, s, value);
   } else if (s.name == "model.fp8") {
@@ -150,7 +155,8 @@ std::optional<std::int64_t> import_nemo(const std::string& path, const std::stri
     root = Node(*below);
   Translation all;
   all.launch.file = path;
-  for (const Setting& setting : checked_settings(Framework::nemo, root, options, draft)) {
+  const std::vector<Setting> settings = checked_settings(Framework::nemo, root, options, draft);
+  for (const Setting& setting : settings) {
     if (options.devices &&
         (setting.name == "trainer.num_nodes" || setting.name == "trainer.devices"))
       draft.note(setting, "gives way to --devices");
@@ -164,7 +170,12 @@ std::optional<std::int64_t> import_nemo(const std::string& path, const std::stri
   if (!named("--recompute-granularity"))
     std::erase_if(all.launch.settings,
                   [](const Setting& s) { return s.name.starts_with("--recompute-"); });
-  return import_flags(Framework::megatron, std::move(all.launch), options, draft);
+  const auto devices = import_flags(Framework::megatron, std::move(all.launch), options, draft);
+  // What is switched off here the framework may do where nothing is said.
+  for (const Setting& setting : settings)
+    if (const auto row = find_flag(Framework::nemo, setting.name); row && !is_true(setting))
+      draft.back(std::string(row->key.substr(0, row->key.find(','))), setting);
+  return devices;
 }
 
 }  // namespace stepcast::launch

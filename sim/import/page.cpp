@@ -7,12 +7,20 @@
 namespace stepcast {
 namespace {
 
-using namespace launch;
+using launch::Flag, launch::FlagTable, launch::IgnoredFlags, launch::Treatment;
 
 std::string cell(std::string_view text) {
   std::string out;
   for (const char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);
   return out;
+}
+
+/// `; `0` and `1` are taken`
+std::string taken_values(const Flag& flag) {
+  if (flag.neutral.empty()) return {};
+  std::string text = "; `";
+  for (const char c : flag.neutral) text += c == '|' ? std::string("`, `") : std::string(1, c);
+  return text + "` is taken";
 }
 
 std::string meaning(const Flag& flag) {
@@ -26,8 +34,9 @@ std::string meaning(const Flag& flag) {
     case Treatment::unmodelled:
       return "said, not modelled: " + note;
     case Treatment::refused:
-      return "refused, " + key + " lacks it: " + note +
-             (flag.neutral.empty() ? "" : "; `" + std::string(flag.neutral) + "` is taken");
+      return "refused, no value of " + key + " follows from it: " + note + taken_values(flag);
+    case Treatment::lacking:
+      return "refused, no key has it: " + note + taken_values(flag);
   }
   return note;
 }
@@ -36,7 +45,7 @@ std::string meaning(const Flag& flag) {
 
 std::string launch_flags_page() {
   std::string text;
-  for (const FlagTable& table : flag_tables()) {
+  for (const FlagTable& table : launch::flag_tables()) {
     text += "### " + std::string(table.title) + "\n\n| flag | meaning |\n|---|---|\n";
     for (const Flag& flag : table.flags)
       text += "| `" + std::string(flag.name) + "` | " + meaning(flag) + " |\n";

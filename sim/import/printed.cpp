@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 
 #include "deepspeed.hpp"
 #include "forms.hpp"
@@ -278,14 +277,11 @@ Framework framework_of(const Log& log) {
 
 std::string read_printed(const std::string& path, const SearchPath& search) {
   const auto file = find_file(path, {}, search);
-  std::ifstream in;
-  if (file && std::filesystem::is_regular_file(*file) && may_read(*file))
-    in.open(*file, std::ios::binary);
-  if (!in.is_open()) throw InputError({{{path}, {}, "is no file that can be read"}});
-  constexpr std::size_t most = std::size_t{64} << 20;
-  std::string text(std::min<std::size_t>(std::filesystem::file_size(*file), most), ' ');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
+  auto bytes = file ? bytes_of(*file) : std::nullopt;
+  if (!bytes) throw InputError({{{path}, {}, "is no file that can be read"}});
+  std::string text = std::move(*bytes);
+  constexpr std::size_t most = std::size_t{64} << 20;  // arguments are printed at the start
+  if (text.size() > most) text.resize(most);
   std::ranges::replace_if(
       text, [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\n'; }, ' ');
   return text;

@@ -36,17 +36,31 @@ void check_arity(const Flag& flag, const Setting& setting, Draft& draft) {
                  "takes no value, and '" + setting.words.front() + "' stands behind it"});
 }
 
+/// Whether the value is one of those, with | between them, that ask for nothing.
+bool is_neutral_value(const Flag& flag, const Setting& setting) {
+  if (flag.neutral.empty() || setting.words.empty()) return false;
+  std::string_view rest = flag.neutral;
+  for (;;) {
+    const std::size_t bar = std::min(rest.find('|'), rest.size());
+    if (rest.substr(0, bar) == setting.words.front()) return true;
+    if (bar == rest.size()) return false;
+    rest.remove_prefix(bar + 1);
+  }
+}
+
 void check_refused(const Flag& flag, const Setting& setting, Draft& draft) {
   const std::string key = first_key(flag.key);
   if (draft.given(key)) return draft.note(setting, "gives way to --set " + key);
-  const bool harmless = is_off(setting) || (!flag.neutral.empty() && !setting.words.empty() &&
-                                            setting.words.front() == flag.neutral);
+  const bool harmless = is_off(setting) || is_neutral_value(flag, setting);
   if (harmless) return;
   const std::string what = std::string(flag.note);
   if (flag.treatment == Treatment::unmodelled)
     return draft.note(setting, "is not modelled: " + what);
+  if (flag.treatment == Treatment::lacking)
+    return draft.wrong({setting.place, setting.shown(),
+                        "asks for what every key lacks: " + what + "; allowed: a file without it"});
   draft.wrong({setting.place, setting.shown(),
-               "asks for what " + key + " lacks: " + what +
+               "asks for what the file does not say as a value of " + key + ": " + what +
                    "; allowed: a file without it, or --set " + key +
                    "=.. where the key can say what is meant"});
 }
@@ -56,8 +70,10 @@ void check_refused(const Flag& flag, const Setting& setting, Draft& draft) {
 void check_settings(Framework framework, const std::vector<Setting>& settings, bool ignore_unknown,
                     Draft& draft) {
   std::vector<std::string> known;
+  std::set<std::string_view> sections;  // said once, at their first key
   for (const Setting& setting : settings) {
     const auto flag = find_flag(framework, setting.name);
+    if (flag && flag->section && !is_off(setting) && !sections.insert(flag->name).second) continue;
     if (!flag) {
       if (ignore_unknown) {
         draft.note(setting, "is unknown and was ignored");
@@ -80,6 +96,7 @@ void check_settings(Framework framework, const std::vector<Setting>& settings, b
         break;
       case Treatment::unmodelled:
       case Treatment::refused:
+      case Treatment::lacking:
         check_refused(*flag, setting, draft);
         break;
     }

@@ -64,10 +64,15 @@ struct TestWord {
 
 class Shell {
  public:
+  /// Arguments and variables of the environment that a script finds.
+  void give(const std::vector<std::string>& arguments,
+            const std::map<std::string, std::string>& environment);
   /// Follows the script at `path`. Throws InputError with the place of what cannot be followed.
   void run(const std::string& path, std::string text);
 
   const State& state() const { return state_; }
+  /// Names that were asked for and not set, with the first place of each.
+  const std::map<std::string, std::uint32_t>& missing() const { return missing_; }
   Place place(std::uint32_t origin) const { return sources_.place(origin); }
   /// Sourced files that are not beside the script, each with its place and what was not read.
   const std::vector<Diagnostic>& notes() const { return notes_; }
@@ -148,6 +153,7 @@ class Shell {
   int tested_ = 0;          ///< conditions around it, where a failure ends nothing
   bool joins_ = false;      ///< of the last `${ }`: its values are one word in quotes
   Truth last_ = Truth::yes;
+  std::map<std::string, std::uint32_t> missing_;
   std::vector<std::string> lent_;  ///< names in front of the functions that run
   friend struct Condition;
 };

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "shell.hpp"
+#include "stepcast/base/confined_files.hpp"
 
 // Simple commands: what the shell itself does, what launches, and what nobody runs.
 namespace stepcast::shell {
@@ -235,9 +236,7 @@ Truth Shell::run_source(const std::vector<Traced>& words, std::uint32_t origin) 
   if (words.size() < 2) return Truth::no;
   const std::string name = last_name(words[1].text);
   const std::filesystem::path file = directory_ / name;
-  std::error_code failure;
-  const bool there = !name.empty() && name.find(unknown_mark) == std::string::npos &&
-                     std::filesystem::is_regular_file(file, failure);
+  const bool there = !name.empty() && name.find(unknown_mark) == std::string::npos && is_file(file);
   if (!there) {
     notes_.push_back({sources_.place(origin),
                       {},
@@ -251,12 +250,9 @@ Truth Shell::run_source(const std::vector<Traced>& words, std::uint32_t origin) 
   }
   if (sourced_ >= deepest_source)
     refuse(sources_, origin, "sources files more than 8 deep, allowed: 8");
-  if (std::filesystem::file_size(file, failure) > largest_source)
+  if (size_of(file) > largest_source)
     refuse(sources_, origin, "sources '" + name + "', which is larger than 1 MiB");
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  std::string read = text.str();
+  std::string read = bytes_of(file).value_or("");
   std::replace(read.begin(), read.end(), unknown_mark, ' ');
   texts_.push_back(sources_.add(file.string(), std::move(read)));
   lists_.push_back(parse_script(texts_.back(), sources_, documents_));

@@ -316,7 +316,11 @@ void Shell::expand_operator(const Traced& source, std::size_t at, std::size_t en
     if (all) return out.elements(list, quoted);
     for (const Traced& value : list) quoted ? out.quoted(value) : out.value(value);
   };
-  if (at >= end) return put(values.value_or(std::vector<Traced>{}));
+  if (at >= end) {
+    if (!values || (!state_.variables.contains(name) && state_.unset_ends))
+      if (!is_of_the_machine(name)) missing_.try_emplace(name, origin);
+    return put(values.value_or(std::vector<Traced>{}));
+  }
   const bool colon = text[at] == ':';
   const char kind = colon && at + 1 < end ? text[at + 1] : text[at];
   const bool missing = !values || (colon && all_empty(*values));

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 #include "launch.hpp"
 #include "shell.hpp"
+#include "stepcast/base/text.hpp"
 
 // The launch of a script: which command trains, its launcher's own options, its flags.
 namespace stepcast::launch {
@@ -143,6 +145,87 @@ const Words& launch_of(const shell::Shell& shell) {
   return *most;
 }
 
+/// What Slurm sets for a script from its own lines: `#SBATCH --nodes=16`.
+struct Slurm {
+  std::map<std::string, std::string> variables;
+  std::string nodes, of_node;
+
+  void take(const std::string& option, const std::string& value) {
+    if (option == "--nodes" || option == "-N") {
+      nodes = value;
+      variables["SLURM_NNODES"] = variables["SLURM_JOB_NUM_NODES"] = value;
+    } else if (option == "--ntasks-per-node") {
+      of_node = value;
+      variables["SLURM_NTASKS_PER_NODE"] = value;
+    } else if (option == "--gpus-per-node" || option == "--gres") {
+      const std::string count = value.substr(value.rfind(':') + 1);
+      variables["SLURM_GPUS_ON_NODE"] = count;
+      if (option == "--gpus-per-node") variables["SLURM_GPUS_PER_NODE"] = count;
+      if (of_node.empty() || of_node == "1") of_node = count;
+    } else if (option == "--ntasks" || option == "-n") {
+      variables["SLURM_NTASKS"] = value;
+    }
+  }
+};
+
+Slurm read_slurm(const std::string& text) {
+  Slurm slurm;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("#SBATCH")) continue;
+    std::istringstream words(line.substr(7));
+    for (std::string word; words >> word && !word.starts_with('#');) {
+      const std::size_t equals = word.find('=');
+      std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+      if (equals == std::string::npos && !(words >> value)) break;
+      slurm.take(word.substr(0, equals), value);
+    }
+  }
+  const auto tasks = parse_count(slurm.variables["SLURM_NTASKS_PER_NODE"]);
+  const auto nodes = parse_count(slurm.nodes);
+  if (tasks && nodes && !slurm.variables.contains("SLURM_NTASKS"))
+    slurm.variables["SLURM_NTASKS"] = std::to_string(static_cast<std::int64_t>(*tasks * *nodes));
+  std::erase_if(slurm.variables, [](const auto& entry) { return entry.second.empty(); });
+  return slurm;
+}
+
+/// ` (not set here: $1 at line 3, NODES at line 7; give ..)`
+std::string words_of_missing(const std::vector<std::pair<std::string, Place>>& missing) {
+  if (missing.empty()) return {};
+  constexpr std::size_t most_named = 8;
+  std::string text = "; not set here: ";
+  bool arguments = false, variables = false;
+  for (std::size_t i = 0; i < std::min(missing.size(), most_named); ++i) {
+    const auto& [name, place] = missing[i];
+    const bool number = name[0] >= '0' && name[0] <= '9';
+    (number ? arguments : variables) = true;
+    text += (i > 0 ? ", " : "") + std::string(number ? "$" : "") + name + " (line " +
+            std::to_string(place.line) + ")";
+  }
+  if (arguments) text += "; give arguments of the script behind --";
+  if (variables) text += "; give variables by --env NAME=VALUE";
+  return text;
+}
+
+std::vector<std::pair<std::string, Place>> missing_of(const shell::Shell& shell) {
+  std::vector<std::pair<std::uint32_t, std::string>> order;
+  for (const auto& [name, origin] : shell.missing()) order.emplace_back(origin, name);
+  std::ranges::sort(order);
+  std::vector<std::pair<std::string, Place>> all;
+  for (const auto& [origin, name] : order) all.emplace_back(name, shell.place(origin));
+  return all;
+}
+
+/// Words behind a program that are no flags and stand in front of all of them, or are `key=value`.
+std::size_t other_words_of(const Words& words, std::size_t from) {
+  std::size_t count = 0;
+  for (std::size_t i = from; i < words.size(); ++i) {
+    const std::string& text = words[i].text;
+    count += !text.starts_with('-') && text.find('=') != std::string::npos ? 1 : 0;
+  }
+  return count;
+}
+
 bool holds_flags_alone(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n\\");
   return first != std::string::npos && text.substr(first, 2) == "--";
@@ -154,9 +237,12 @@ bool is_unknown(const std::string& word) {
   return word.find(shell::unknown_mark) != std::string::npos;
 }
 
-Launch read_shell(const std::string& path, const std::string& text) {
+Launch read_shell(const std::string& path, const std::string& text, const ShellInputs& inputs) {
   shell::Shell shell;
   Launch launch{path, {}, {}, {}, {}, {}};
+  const Slurm slurm = read_slurm(text);
+  std::map<std::string, std::string> environment = slurm.variables;
+  for (const auto& [name, value] : inputs.environment) environment[name] = value;
   if (holds_flags_alone(text)) {
     // A list of arguments is the tail of a command; its places stay those of the file.
     std::string list = text;
@@ -167,7 +253,16 @@ Launch read_shell(const std::string& path, const std::string& text) {
     for (Setting& s : launch.settings) s.place.line = 0, s.place.column = 0;
     return launch;
   }
-  shell.run(path, text);
+  shell.give(inputs.arguments, environment);
+  try {
+    shell.run(path, text);
+  } catch (const InputError& error) {
+    std::vector<Diagnostic> all = error.diagnostics();
+    for (Diagnostic& d : all) d.message += words_of_missing(missing_of(shell));
+    throw InputError(std::move(all));
+  }
+  launch.missing = missing_of(shell);
+  launch.unset = words_of_missing(launch.missing);
   launch.notes = shell.notes();
   launch.environment = environment_of(shell);
   for (const auto& [name, written] : shell.state().files) launch.files[name] = written.text;
@@ -189,6 +284,14 @@ Launch read_shell(const std::string& path, const std::string& text) {
   const Words& words = launch_of(shell);
   const std::size_t program = behind_program(words);
   read_launcher(shell, words, program, launch);
+  if (program > 0) launch.program = words[program - 1].text;
+  launch.other_words = other_words_of(words, program);
+  const Place batch{path, 1, 1};  // the lines of Slurm
+  const bool whole = launch.devices || launch.devices_per_node;
+  if (!whole && !slurm.nodes.empty() && !slurm.of_node.empty()) {
+    if (!launch.nodes) launch.nodes = Setting{"#SBATCH --nodes", {slurm.nodes}, batch, false};
+    launch.devices_per_node = Setting{"#SBATCH --ntasks-per-node", {slurm.of_node}, batch, false};
+  }
   launch.settings = settings_of(shell, words, program, words.size());
   return launch;
 }

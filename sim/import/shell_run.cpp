@@ -65,6 +65,16 @@ std::size_t State::weight() const {
   return all;
 }
 
+void Shell::give(const std::vector<std::string>& arguments,
+                 const std::map<std::string, std::string>& environment) {
+  for (const std::string& argument : arguments)
+    state_.positional.push_back(sources_.add("--", argument));
+  for (const auto& [name, value] : environment) {
+    state_.variables[name] = {false, {sources_.add("--env " + name, value)}};
+    state_.order.push_back(name);
+  }
+}
+
 void Shell::run(const std::string& path, std::string text) {
   directory_ = std::filesystem::path(path).parent_path();
   std::replace(text.begin(), text.end(), unknown_mark, ' ');

@@ -11,6 +11,7 @@ Traced Traced::part(std::size_t begin, std::size_t end) const {
 }
 
 Traced Sources::add(const std::string& name, std::string text) {
+  // One place more for each file, so that its end is not the beginning of the next.
   const std::uint32_t begin = files_.empty() ? 0 : files_.back().begin + files_.back().size + 1;
   File file{name, begin, static_cast<std::uint32_t>(text.size()), {0}};
   Traced traced;

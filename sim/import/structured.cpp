@@ -16,6 +16,7 @@ std::string list_text(const Node& list) {
 void flatten(const Node& node, const std::string& path, const Place& place,
              std::vector<Setting>& all) {
   switch (node.kind) {
+    // A key without a value is as if it were not there.
     case Node::Kind::null:
       return;
     case Node::Kind::scalar:
@@ -36,6 +37,7 @@ void flatten(const Node& node, const std::string& path, const Place& place,
   }
 }
 
+/// As deep as YAML files may be.
 constexpr int deepest_toml = 64;
 
 Node node_of(const toml::node& value, const std::string& name, int depth) {
@@ -96,6 +98,7 @@ std::vector<Setting> checked_settings(Framework framework, const Node& root,
                                       const ImportOptions& options, Draft& draft) {
   std::vector<Setting> settings = flattened(root);
   check_settings(framework, settings, options.ignore_unknown, draft);
+  // What is ignored, or set to nothing, says nothing of the job.
   std::erase_if(settings, [&](const Setting& setting) {
     const auto flag = find_flag(framework, setting.name);
     return !flag || flag->treatment == Treatment::ignored || setting.words.empty() ||
@@ -105,6 +108,7 @@ std::vector<Setting> checked_settings(Framework framework, const Node& root,
 }
 
 std::int64_t llama_width(std::int64_t hidden, double factor, std::int64_t multiple) {
+  // As Llama's code has it: two thirds of four times the hidden width, rounded up to the multiple.
   auto width = 8 * hidden / 3;
   width = static_cast<std::int64_t>(factor * static_cast<double>(width));
   return multiple < 1 ? width : (width + multiple - 1) / multiple * multiple;

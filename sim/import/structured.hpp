@@ -21,6 +21,9 @@ std::optional<std::int64_t> import_torchtitan(const std::string& path, const std
                                               const ImportOptions& options, Draft& draft);
 std::optional<std::int64_t> import_nemo(const std::string& path, const std::string& text,
                                         const ImportOptions& options, Draft& draft);
+/// A file as a scenario elsewhere names it. Throws InputError for standard input, which has no
+/// name.
+std::string path_of(const std::string& file);
 /// A task graph of run --graph, which is named and not unfolded.
 std::optional<std::int64_t> import_graph(const std::string& path, const std::string& text,
                                          const ImportOptions& options, Draft& draft);

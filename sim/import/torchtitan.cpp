@@ -86,7 +86,7 @@ void import_flavor(Job& job) {
   if (f.chunked && job.args.count_or("training.seq_len", 2048) > chunk)
     job.args.fail("training.seq_len",
                   "is longer than the chunks of attention of 8192 tokens, which "
-                  "model.attention.window lacks, allowed: up to 8192");
+                  "no value of model.attention.window says, allowed: up to 8192");
 }
 
 const Setting* degree_of(const Job& job, const char* name) {
@@ -228,11 +228,12 @@ void import_recompute(Job& job) {
   if (name == "none" || name == "full") return draft.set("training.recompute", name, {mode});
   const std::string each = job.args.text("activation_checkpoint.selective_ac_option", "2");
   if (name != "selective" || each == "op" || job.pp > 1)
-    return job.args.fail(option != nullptr ? *option
-                         : mode != nullptr ? *mode
-                                           : Setting{"activation_checkpoint.mode", {}, {}, false},
-                         "keeps some operators of a layer, which training.recompute lacks; give "
-                         "--set training.recompute=none, selective or full");
+    return job.args.fail(
+        option != nullptr ? *option
+        : mode != nullptr ? *mode
+                          : Setting{"activation_checkpoint.mode", {}, {}, false},
+        "keeps some operators of a layer, which no value of training.recompute says; give "
+        "--set training.recompute=none, selective or full");
   const std::int64_t n =
       job.args.count_in("activation_checkpoint.selective_ac_option", 2, 1, most_counted);
   draft.set("training.recompute",
@@ -273,7 +274,8 @@ void import_recipe(Job& job, const Converter& converter, const Setting* converte
   std::string known;
   for (const auto& recipe : converter.recipes)
     known += (known.empty() ? "" : ", ") + std::string(recipe.first);
-  job.args.fail(*named, "is '" + name + "', which training.fp8_recipe lacks, allowed: " + known);
+  job.args.fail(*named,
+                "is '" + name + "', which no value of training.fp8_recipe says, allowed: " + known);
 }
 
 /// torchao refuses it for rows; without sharding nothing is gathered.
@@ -301,13 +303,15 @@ void import_precision(Job& job) {
   const bool mx = has("mx") || has("quantize.linear.mx");
   const bool experts = has("quantize.grouped_mm.float8") || has("quantize.grouped_mm.mx");
   if (!job.draft.given("training.precision") && experts && !float8 && !mx)
-    job.args.fail(*converters, "multiplies experts alone in FP8, which training.precision lacks");
+    job.args.fail(*converters,
+                  "multiplies experts alone in FP8, which no value of training.precision says");
   if (!job.draft.given("training.fp8_recipe") && float8 && mx)
     job.args.fail(*converters, "names float8 and mx, allowed: one of them");
   const std::string param = job.args.text("training.mixed_precision_param", "bfloat16");
   if (param != "bfloat16" && !job.draft.given("training.precision"))
-    job.args.fail("training.mixed_precision_param",
-                  "is '" + param + "', which training.precision lacks, allowed: bfloat16");
+    job.args.fail(
+        "training.mixed_precision_param",
+        "is '" + param + "', which no value of training.precision says, allowed: bfloat16");
   const bool fp8 = float8 || mx;
   job.draft.set("training.precision", std::string(fp8 ? "fp8_mixed" : "bf16"),
                 {fp8 ? converters : job.args.find("training.mixed_precision_param")});

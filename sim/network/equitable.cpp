@@ -29,6 +29,7 @@ class Comparison {
   /// Whether all of one colour see what the first of that colour sees.
   template <class See>
   bool alike(const std::vector<std::uint32_t>& colour, std::uint32_t colours, const See& see) {
+    // One pass: whoever comes first of a colour is what all others of it are held against.
     std::vector<Sight> first(colours);
     std::vector<bool> known(colours);
     Sight own;
@@ -49,6 +50,7 @@ class Comparison {
     const auto see = [&](std::uint32_t object) {
       sight.emplace_back(0, object == no_index ? no_index : colours_.object[object]);
     };
+    // A missing group is something to see as well: no_index is no colour.
     sight.emplace_back(keys_[r], 0);
     for (std::size_t k = 0; k < group_kinds; ++k)
       see(graph_.group_of(static_cast<GroupKind>(k), Rank{r}));
@@ -67,6 +69,7 @@ class Comparison {
     const bool ordered = object.kind != JobGraph::Object::Kind::group;
     for (const Rank member : graph_.members(object))
       sight.emplace_back(0, colours_.rank[member.value]);
+    // Sorting makes lists of multisets comparable; a channel's ends must not change places.
     if (!ordered) std::ranges::sort(sight);
     const auto links = static_cast<std::ptrdiff_t>(sight.size());
     for (const JobGraph::Use& use : graph_.uses_of_object(o))
@@ -88,6 +91,7 @@ class Comparison {
       const JobGraph::Object& own = graph_.objects()[o];
       const JobGraph::Object*& other = first[colours_.object[o]];
       if (other == nullptr) other = &own;
+      // What does not depend on neighbours: kind, flows, size and latency.
       const auto self = [&](const JobGraph::Object& x) {
         return std::tuple(x.kind, x.group, graph_.flows_of(x), x.count, x.latency);
       };

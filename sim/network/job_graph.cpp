@@ -29,6 +29,7 @@ std::uint32_t mesh_of(const Fabric& fabric, DeviceId device) {
 }  // namespace
 
 bool crossed_by_several(const Fabric& fabric, LinkId link) {
+  // What belongs to one device carries bytes of that device alone, unless a detour leads over it.
   switch (info(fabric.link(link).kind).family.owner) {
     case LinkOwner::leaf:
     case LinkOwner::pod:
@@ -36,6 +37,7 @@ bool crossed_by_several(const Fabric& fabric, LinkId link) {
     case LinkOwner::channel:
     case LinkOwner::pcie_switch:
       return true;
+    // A NIC of a node carries the bytes of all its devices.
     case LinkOwner::nic:
       if (fabric.cluster().network.nic.per == NicSpec::Per::node) return true;
       break;
@@ -49,6 +51,7 @@ bool crossed_by_several(const Fabric& fabric, LinkId link) {
 /// The ring of stages closes, because a chunk of the last stage sends to the first one.
 Stage neighbour_stage(const NetworkMapInput& input, Stage stage, Channel channel) {
   const auto stages = static_cast<std::uint32_t>(input.programs.size());
+  // Output goes ahead and gradients come back; beyond the turn of a V it is the other way round.
   const bool next = channel == Channel::output_next || channel == Channel::gradient_next;
   return {(stage.value + (next ? 1 : stages - 1)) % stages};
 }
@@ -57,6 +60,7 @@ Stage neighbour_stage(const NetworkMapInput& input, Stage stage, Channel channel
 /// them.
 std::optional<Bytes> channel_bytes(const NetworkMapInput& input, Stage stage, Channel channel) {
   const StageProgram& program = input.programs[stage.value];
+  // `chunks` of the program, since a table of orders may have its own.
   const std::uint32_t chunks = program.chunk_count();
   const ChunkMap map{input.placement.plan().chunk_placement,
                      static_cast<std::int64_t>(input.programs.size()), chunks};
@@ -66,7 +70,9 @@ std::optional<Bytes> channel_bytes(const NetworkMapInput& input, Stage stage, Ch
     const Seat seat{{c}, stage};
     const auto reader = output ? map.after(seat) : map.before(seat);
     const bool leaves = reader && reader->stage != stage;
+    // A neighbour on the same stage reads what is there: nothing is sent.
     if (!leaves || stepcast::channel_of(map.placement, {c}, output) != channel) continue;
+    // Slice 0 stands for all slices of the chunk.
     const ChunkProgram& chunk = program.of({c}, {0});
     const Bytes own = output ? chunk.send_forward : chunk.send_backward;
     bytes = std::max(bytes.value_or(Bytes{0}), own);
@@ -75,6 +81,7 @@ std::optional<Bytes> channel_bytes(const NetworkMapInput& input, Stage stage, Ch
 }
 
 std::uint32_t& LinkIndex::operator[](LinkId link) {
+  // Most links of a large cluster are never used by one job.
   std::vector<std::uint32_t>& of_page = pages_[link.value / page];
   if (of_page.empty()) of_page.resize(page, no_index);
   return of_page[link.value % page];
@@ -90,6 +97,7 @@ JobGraph::JobGraph(const NetworkMapInput& input, bool world_alone, JobPeriod per
     const bool left_out = kind == GroupKind::world && world_alone;
     if (!left_out && used(input.programs, kind)) add_groups(kind);
   }
+  // Objects get numbers in a fixed order, so that colours come out the same in every run.
   for (std::size_t c = 0; c < channels; ++c) add_channels(Channel{static_cast<std::uint8_t>(c)});
   if (input.fabric.has_pcie())
     for (const Stream direction : {Stream::to_host, Stream::from_host}) add_copies(direction);
@@ -104,6 +112,7 @@ void JobGraph::add_groups(GroupKind kind) {
   auto& of_rank = group_of_[static_cast<std::size_t>(kind)];
   of_rank.assign(world, no_index);
   for (std::uint32_t r = 0; r < world; ++r) {
+    // The whole group is entered with its first member; later ones find it there.
     if (of_rank[r] != no_index) continue;
     const std::vector<Rank> members = ranks.group(kind, Rank{r});
     const std::uint32_t stage = ranks.stage_of(members.front()).value;
@@ -116,6 +125,7 @@ void JobGraph::add_groups(GroupKind kind) {
                         .count = static_cast<std::uint32_t>(members.size())});
     members_.insert(members_.end(), members.begin(), members.end());
     for (const Rank member : members) of_rank[member.value] = object;
+    // Entries name links by members: here each group finds its own.
     const auto& entries = patterns_[pattern].entries;
     const WireFrame frame(input_.fabric, devices_of(members));
     for (std::uint32_t e = 0; e < entries.size(); ++e) {
@@ -142,10 +152,12 @@ void JobGraph::add_channels(Channel channel) {
   channel_of_[index].assign(world, no_index);
   incoming_of_[index].assign(world, no_index);
   std::vector<std::optional<Bytes>> bytes;
+  // Bytes depend on the stage alone: asked once, not per rank.
   for (std::uint32_t s = 0; s < input_.programs.size(); ++s)
     bytes.push_back(channel_bytes(input_, Stage{s}, channel));
   for (std::uint32_t r = 0; r < world; ++r) {
     const Stage stage = ranks.stage_of(Rank{r});
+    // A stage without reader on that channel has no object there.
     if (!bytes[stage.value]) continue;
     const Rank peer = ranks.on_stage(Rank{r}, neighbour_stage(input_, stage, channel));
     const auto object = static_cast<std::uint32_t>(objects_.size());
@@ -162,6 +174,7 @@ void JobGraph::add_channels(Channel channel) {
     members_.push_back(peer);
     channel_of_[index][r] = object;
     incoming_of_[index][peer.value] = object;
+    // A message without bytes loads nothing and still has its latency.
     if (*bytes[stage.value] <= Bytes{0}) continue;
     for (const LinkId link : input_.fabric.route(from, to)) {
       if (input_.fabric.can_saturate(link)) use_with_pcie(object, link, 0);
@@ -183,10 +196,12 @@ std::vector<DeviceId> JobGraph::devices_of(const std::vector<Rank>& members) con
 JobGraph::ShapeKey JobGraph::shape_of(const std::vector<Rank>& members) const {
   ShapeKey key;
   const Fabric& fabric = input_.fabric;
+  // Levels: mesh, node, super-node, leaf, pod.
   std::array<std::map<std::uint32_t, std::uint32_t>, 5> seen;
   std::array<std::pair<std::uint32_t, std::uint32_t>, 5>
       last;  // value and ordinal: neighbours mostly agree
   last.fill({no_index, 0});
+  // Numbers of first appearance: groups elsewhere on the fabric that lie alike get the same list.
   const auto ordinal = [&](std::size_t level, std::uint32_t value) {
     if (last[level].first != value) {
       const auto next = static_cast<std::uint32_t>(seen[level].size());
@@ -197,6 +212,7 @@ JobGraph::ShapeKey JobGraph::shape_of(const std::vector<Rank>& members) const {
   const WireFrame frame(fabric, devices_of(members));
   const Dragonfly& fly = fabric.dragonfly();
   const std::uint32_t first_group = fabric.group_of(device_of(members.front()));
+  // Leaves and pods that can never be full do not tell groups apart.
   const bool leaves = fabric.trunks_can_saturate() || fabric.pods_can_saturate();
   for (const Rank member : members) {
     const DeviceId device = device_of(member);
@@ -205,6 +221,7 @@ JobGraph::ShapeKey JobGraph::shape_of(const std::vector<Rank>& members) const {
     ordinal(2, fabric.super_node_of(device));
     if (leaves) ordinal(3, fabric.leaf_of(device));
     if (leaves && fabric.pods() > 0) ordinal(4, fabric.pod_of(device));
+    // A dragonfly looks alike from every group, but channels begin at certain routers.
     if (!fly.empty()) {
       const std::uint32_t ahead = fabric.group_of(device) + fly.groups() - first_group;
       key.push_back(ahead % fly.groups() * fly.routers() + fabric.leaf_of(device) % fly.routers());
@@ -227,10 +244,12 @@ std::uint32_t JobGraph::pattern_for(GroupKind kind, std::uint32_t stage,
                                     const std::vector<Rank>& members) {
   const auto next = static_cast<std::uint32_t>(patterns_.size());
   ShapeKey shape = shape_of(members);
+  // Bytes differ by expert, so that equal places are not enough for one plan.
   if (is_skewed(kind, stage))
     for (const Rank member : members) shape.push_back(period_.ranks().coordinates(member).ep);
   const auto [place, fresh] =
       pattern_index_.try_emplace({std::pair{kind, stage}, std::move(shape)}, next);
+  // Planning is the dear part: thousands of groups share a handful of plans.
   if (fresh) {
     patterns_.push_back(plan(kind, stage, members));
     compare(kind, next);
@@ -243,11 +262,13 @@ std::uint32_t JobGraph::pattern_for(GroupKind kind, std::uint32_t stage,
 void JobGraph::compare(GroupKind kind, std::uint32_t number) {
   GroupPattern& own = patterns_[number];
   for (GroupPattern::Entry& entry : own.entries) {
+    // Equal lists of loads are one role, in whatever pattern of the job they stand.
     const auto next = static_cast<std::uint32_t>(roles_.size());
     const std::span<const GroupPattern::Load> loads{own.loads.data() + entry.first, entry.count};
     entry.role = roles_.try_emplace(loads, next).first->second;
   }
   std::vector<std::uint32_t>& unlike = unlike_[{kind, own.stage}];
+  // Hashes go by where a group lies, so that shapes stay apart.
   const bool hashed = routing_choices(input_.fabric.cluster().network.routing) > 0;
   const auto same = [&](std::uint32_t other) {
     return patterns_[other].slots == own.slots && patterns_[other].calls == own.calls;
@@ -260,12 +281,14 @@ void JobGraph::compare(GroupKind kind, std::uint32_t number) {
 /// Calls over the host link are no part of it: they use no link of the fabric. A group is planned
 /// for its members in all copies.
 GroupPattern JobGraph::plan(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members) {
+  // Algorithms depend on all members; only the first period's links are kept.
   const std::vector<Rank> all = input_.placement.group(kind, period_.in_job(members.front()));
   PatternPlanner planner(input_, all, stage, members.size());
   const auto& calls = input_.programs[stage].calls;
   for (std::uint32_t i = 0; i < calls.size(); ++i) {
     if (calls[i].group == kind && !calls[i].over_host_link()) planner.add(i);
   }
+  // A plan that treats copies differently spoils the period for the whole job.
   repeats_ = repeats_ && planner.repeats();
   return planner.take();
 }
@@ -303,10 +326,12 @@ void JobGraph::index_links() {
     ++first_use_[u.object + 1];
     ++first_by_link_[u.link + 1];
   }
+  // Counts become beginnings: the uses of object o stand between first[o] and first[o + 1].
   for (std::size_t i = 1; i < first_use_.size(); ++i) first_use_[i] += first_use_[i - 1];
   for (std::size_t i = 1; i < first_by_link_.size(); ++i)
     first_by_link_[i] += first_by_link_[i - 1];
   by_link_.resize(uses_.size());
+  // In order of uses, so that links list their objects ascending.
   std::vector<std::uint32_t> next(first_by_link_.begin(), first_by_link_.end() - 1);
   for (std::uint32_t u = 0; u < uses_.size(); ++u) by_link_[next[uses_[u].link]++] = u;
 }

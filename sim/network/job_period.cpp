@@ -10,6 +10,7 @@ namespace stepcast {
 namespace {
 
 ParallelPlan shortened(ParallelPlan plan, std::int64_t copies) {
+  // One copy is the job with a part of its replicas.
   plan.dp /= copies;
   return plan;
 }
@@ -38,6 +39,7 @@ bool skewed(const StageProgram& program) {
 /// What tells replicas apart, or has not been thought through.
 bool may_repeat(const NetworkMapInput& input) {
   const ParallelPlan& plan = input.placement.plan();
+  // Whatever distinguishes replicas by their number, or by more than their place, forbids a period.
   return input.fold == Fold::automatic && input.form == NetworkForm::ports &&
          plan.shard_groups() == 1 && input.fabric.intact() && input.rank_variants.empty() &&
          !input.hash_seed && routing_choices(input.fabric.cluster().network.routing) == 0 &&
@@ -46,6 +48,7 @@ bool may_repeat(const NetworkMapInput& input) {
 }
 
 bool keys_repeat(const NetworkMapInput& input, const JobPeriod& period) {
+  // Stalls may name ranks: every rank must start as its first copy does.
   for (std::uint32_t r = 0; r < input.rank_keys.size(); ++r)
     if (input.rank_keys[r] != input.rank_keys[period.in_job(period.own(Rank{r})).value])
       return false;
@@ -54,6 +57,7 @@ bool keys_repeat(const NetworkMapInput& input, const JobPeriod& period) {
 
 std::int64_t leaf_devices(const Fabric& fabric) {
   const NetworkSpec& network = fabric.cluster().network;
+  // With rails a leaf holds the i-th NICs of so many nodes, all of whose devices repeat with it.
   const bool rails = network.kind == NetworkSpec::Kind::rail_optimized;
   const bool of_node = network.nic.per == NicSpec::Per::node;
   return network.leaf_ports * (rails || of_node ? fabric.cluster().node_devices : 1);
@@ -66,16 +70,19 @@ JobPeriod::JobPeriod(const Placement& job, std::int64_t copies)
       copies_{static_cast<std::uint32_t>(copies)},
       block_{job.world()},
       own_block_{ranks_.world()} {
+  // Where another coordinate runs slower than pp, the whole job is one block.
   if (!stages_are_apart(job.plan())) return;
   block_ /= static_cast<std::uint32_t>(job.plan().pp);
   own_block_ /= static_cast<std::uint32_t>(job.plan().pp);
 }
 
 Rank JobPeriod::in_job(Rank own) const {
+  // Blocks are stages, or the whole: each begins with the first copy.
   return {own.value / own_block_ * block_ + own.value % own_block_};
 }
 
 Rank JobPeriod::own(Rank of_job) const {
+  // The copy is what is divided out: place in the block modulo the block of one copy.
   return {of_job.value / block_ * own_block_ + of_job.value % block_ % own_block_};
 }
 
@@ -98,10 +105,12 @@ std::int64_t fabric_period(const Fabric& fabric) {
 JobPeriod shortest_period(const NetworkMapInput& input) {
   const ParallelPlan& plan = input.placement.plan();
   if (!may_repeat(input)) return JobPeriod(input.placement);
+  // Expert groups that are cut at devices must be cut alike in each copy.
   const std::int64_t cut = std::max<std::int64_t>(1, plan.expert_part);
   const std::int64_t unit = std::lcm(fabric_period(input.fabric), cut);
   const std::int64_t block = stages_are_apart(plan) ? plan.stage_ranks() : plan.world();
   const std::int64_t most = std::gcd(plan.dp, plan.edp());
+  // Most copies first: the shortest period has the smallest graph.
   for (std::int64_t copies = most; copies > 1; --copies) {
     if (most % copies != 0 || block % (copies * unit) != 0) continue;
     JobPeriod period(input.placement, copies);

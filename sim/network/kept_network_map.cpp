@@ -14,14 +14,17 @@ namespace {
 /// Of devices and hosts the fabric knows nothing but what it costs to start a collective, the cores
 /// that it holds a part of, and the PCIe tree.
 void write_cluster(ClusterSpec cluster, KeyWriter& key) {
+  // Plans read these, and the canonical text below does not have them.
   key.number(cluster.device.launch.communication.value());
   key.number(cluster.device.cube_cores);
   key.number(cluster.collectives.selection_latency_given);
+  // A search changes devices and hosts a lot, and the map must still be found again.
   cluster.device = {};
   HostSpec host;
   host.pcie = cluster.host.pcie;
   if (host.pcie.known()) host.device_link_bandwidth = cluster.host.device_link_bandwidth;
   cluster.host = host;
+  // Names and money change nothing on the links.
   cluster.name.clear();
   cluster.interval.reset();
   cluster.costs.reset();
@@ -30,11 +33,13 @@ void write_cluster(ClusterSpec cluster, KeyWriter& key) {
 
 /// The keys of the plan, and what the scenario reader has resolved beside them.
 void write_plan(ParallelPlan plan, KeyWriter& key) {
+  // Values that the reader resolves are no keys, and `auto` alone would hide them.
   for (const std::int64_t number : {plan.dp, plan.expert_part, plan.slices}) key.number(number);
   key.number(plan.chunk_placement);
   key.text(canonical_text([&](Visitor& visitor) { describe(visitor, plan); }));
 }
 
+// Everything of a call that a plan or a flow depends on; its name is not.
 void write_call(const StageCall& call, KeyWriter& key) {
   key.number(call.group);
   key.number(call.call.kind);
@@ -72,6 +77,7 @@ std::optional<Kept>& kept() {
 }  // namespace
 
 std::string network_key(const NetworkMapInput& input) {
+  // Whatever NetworkMapInput holds stands here, or two different maps would share a key.
   KeyWriter key;
   write_cluster(input.fabric.cluster(), key);
   write_plan(input.placement.plan(), key);
@@ -97,6 +103,7 @@ KeptNetworkMap::KeptNetworkMap(const NetworkMapInput& input, NetworkMap map) {
 KeptNetworkMap::~KeptNetworkMap() { kept().reset(); }
 
 NetworkMap known_network_map(const NetworkMapInput& input) {
+  // An equal key means an equal map; any other input is built anew.
   if (kept() && kept()->key == network_key(input)) return kept()->map;
   return build_network_map(input);
 }

@@ -23,9 +23,11 @@ bool whole(double ratio) { return std::abs(ratio - std::round(ratio)) <= 1e-9 * 
 std::optional<double> common_share(const LinkLoads& loads) {
   constexpr int most_parts = 1024;
   double smallest = std::numeric_limits<double>::infinity();
+  // A common divisor is a fraction of the smallest weight, since it divides that too.
   for (const auto& [flow, weight] : loads) smallest = std::min(smallest, weight);
   for (int parts = 1; parts <= most_parts; ++parts) {
     const double share = smallest / parts;
+    // Finer shares would cost the solver precision and gain nothing.
     if (largest_of(loads) / share > most_shares) break;
     if (std::ranges::all_of(loads, [&](const auto& load) { return whole(load.second / share); }))
       return share;
@@ -34,6 +36,7 @@ std::optional<double> common_share(const LinkLoads& loads) {
 }
 
 double of_flow(const LinkLoads& loads, std::uint32_t flow) {
+  // Loads are sorted by flow.
   const auto found =
       std::ranges::lower_bound(loads, flow, {}, &std::pair<std::uint32_t, double>::first);
   return found != loads.end() && found->first == flow ? found->second : 0;
@@ -42,6 +45,7 @@ double of_flow(const LinkLoads& loads, std::uint32_t flow) {
 }  // namespace
 
 LinkLoads merged(LinkLoads instances) {
+  // Stable, so that sums add up in the order of the instances and round alike in every run.
   std::ranges::stable_sort(instances, {}, &std::pair<std::uint32_t, double>::first);
   LinkLoads once;
   for (const auto& [flow, weight] : instances) {
@@ -62,6 +66,7 @@ double LinkClasses::Class::count_shares() {
   const auto exact = common_share(loads);
   const double share = exact.value_or(largest_of(instances) / most_shares);
   const LinkLoads& counted = exact ? loads : instances;
+  // At least one share: a flow without any would not feel the link at all.
   for (const auto& [flow, weight] : counted)
     shares.emplace_back(flow, std::max(1.0, std::round(weight / share)));
   shares = merged(std::move(shares));
@@ -74,6 +79,7 @@ void LinkClasses::add(double bandwidth, LinkLoads instances, bool shared) {
     of_flow_[flow].push_back(static_cast<std::uint32_t>(classes_.size()));
   Class& c =
       classes_.emplace_back(Class{bandwidth, std::move(instances), std::move(loads), shared});
+  // Only links on which flows meet need the solver.
   if (shared) enter(c);
 }
 
@@ -106,15 +112,19 @@ std::vector<LinkUse> LinkClasses::path(std::uint32_t flow) const {
 void LinkClasses::keep_tightest_private(std::uint32_t flow) {
   std::uint32_t tightest = none;
   double slowest = 0;
+  // Shared or private, the link that takes longest limits the flow when it is alone.
   bool meets = false;
   for (const std::uint32_t i : of_flow_[flow]) {
     const Class& c = classes_[i];
     meets = meets || c.shared;
+    // Equally slow links change nothing; the first one stands.
     const double load = c.load_of(flow) / c.bandwidth;
     if (load <= slowest) continue;
     slowest = load;
     tightest = c.shared ? none : i;
   }
+  // A flow that meets nobody is timed by arithmetic,
+  // and one limited by a shared link needs no other.
   if (!meets || tightest == none) return;
   tightest_[flow] = tightest;
   if (!classes_[tightest].in_engine) enter(classes_[tightest]);

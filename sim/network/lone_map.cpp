@@ -11,18 +11,22 @@ namespace {
 /// The class of the group, and how many of the stages' first ranks meet in it.
 std::pair<std::uint32_t, std::uint32_t> meeting(const StageCall& call, std::uint32_t stage,
                                                 std::uint32_t stages) {
+  // A copy to the host is a matter of one rank.
   if (call.over_host_link()) return {stage, 1};
   const GroupKindInfo group = info(call.group);
   switch (group.form) {
+    // Groups over stages are one class for all, as many arrive as there are stages.
     case GroupForm::grid:
       if (group.over.pp) return {stages, stages};
       break;
     case GroupForm::ends:
+      // First and last stage; a pipeline of one stage has only itself.
       return {stages, std::min(2U, stages)};
     case GroupForm::mirror: {
       const std::uint32_t other = stages - 1 - stage;
       return {std::min(stage, other), stage == other ? 1 : 2};
     }
+    // Members inside a stage are one class: its first rank arrives for all of them.
     case GroupForm::experts:
     case GroupForm::expert_part:
       break;
@@ -48,6 +52,7 @@ NetworkHop lone_hop(const NetworkMapInput& input, Stage stage, Channel channel,
   const Stage peer = neighbour_stage(input, stage, channel);
   hop.peer = peer.value;
   const auto bytes = channel_bytes(input, stage, channel);
+  // A stage that sends to itself, or nothing on that channel, has no transfer.
   if (peer == stage || !bytes) return hop;
   hop.flow.bytes = bytes->value();
   const CollectiveTimes::Hop time =
@@ -77,6 +82,7 @@ NetworkMap map_without_contention(const Placement& placement,
     auto& calls = map.call_of.emplace_back();
     for (const StageCall& call : programs[s].calls) {
       calls.push_back(static_cast<std::uint32_t>(map.calls.size()));
+      // Every stage has its own entry for a call; members meet by the number of its group.
       map.calls.push_back(lone_call(call, s, stages, times.alone(placement, call, first)));
       map.calls.back().held = times.held(placement, call, first);
     }

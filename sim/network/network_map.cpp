@@ -30,18 +30,22 @@ struct FlowPlace {
 double sharing_time(const std::vector<NetworkFlow>& phase, std::span<const double> bandwidths) {
   std::vector<SharedFlow> sharing;
   for (const NetworkFlow& flow : phase) {
+    // Flows without a path meet nobody, not even each other.
     if (flow.path.empty()) continue;
     SharedFlow& shared = sharing.emplace_back(SharedFlow{flow.latency, flow.bytes, {}});
     for (const LinkUse& use : flow.path) shared.links.emplace_back(use.link, use.count);
   }
+  // One flow alone takes its own time, which the caller has.
   return sharing.size() < 2 ? 0 : time_together(sharing, bandwidths);
 }
 
 /// Of the shortest period that all collectives have.
 JobGraph graph_of(const NetworkMapInput& input, bool world_alone) {
+  // A period is proven for calls of the world that run alone only.
   if (!world_alone) return JobGraph(input, world_alone);
   JobPeriod period = shortest_period(input);
   JobGraph graph(input, world_alone, std::move(period));
+  // The period was a guess of the plan; collectives have the last word.
   return graph.repeats() ? std::move(graph) : JobGraph(input, world_alone);
 }
 
@@ -61,6 +65,7 @@ class MapBuilder {
     LinkClasses links(places_.size());
     rivals_ = Rivals(places_.size());
     load_links(links);
+    // Calls get their numbers by object, hops by rank class: both are fixed by the colours.
     for (std::uint32_t o = 0; o < first_object_.size(); ++o) add_calls(o, links);
     for (std::uint32_t c = 0; c < map_.classes.representative.size(); ++c) {
       assign_calls(c);
@@ -112,6 +117,7 @@ std::vector<std::uint64_t> MapBuilder::keys() const {
   std::vector<std::uint64_t> result(graph_.period().ranks().world());
   for (std::uint32_t own = 0; own < result.size(); ++own) {
     const std::uint32_t r = graph_.period().in_job(Rank{own}).value;
+    // Program, stalls and variant: ranks that differ in one of these are never alike.
     const std::uint32_t stage = input_.placement.stage_of(Rank{r}).value;
     const std::uint64_t key = input_.rank_keys.empty() ? 0 : input_.rank_keys[r];
     const std::uint32_t variant = input_.rank_variants.empty() ? 0 : input_.rank_variants[r];
@@ -125,10 +131,12 @@ std::vector<std::uint64_t> MapBuilder::keys() const {
 void MapBuilder::find_classes() {
   RankClasses& classes = map_.classes;
   const JobPeriod& period = graph_.period();
+  // Colours are known for one period; other copies have those of the rank they repeat.
   for (std::uint32_t r = 0; r < input_.placement.world(); ++r)
     classes.class_of.push_back(colours_.rank[period.own(Rank{r}).value]);
   classes.ranks.resize(colours_.ranks);
   for (std::uint32_t r = 0; r < classes.class_of.size(); ++r) {
+    // Ascending ranks: the first of a class represents it.
     if (classes.ranks[classes.class_of[r]]++ > 0) continue;
     classes.representative.push_back(Rank{r});
     classes.stage.push_back(input_.placement.stage_of(Rank{r}));
@@ -139,16 +147,19 @@ void MapBuilder::find_classes() {
 /// One number per flow of each class of groups and channels.
 void MapBuilder::number_flows() {
   for (std::uint32_t o = 0; o < graph_.objects().size(); ++o) {
+    // Colours are numbered by first appearance, so that a new one is the next number.
     if (colours_.object[o] == first_object_.size()) first_object_.push_back(o);
   }
   for (std::uint32_t colour = 0; colour < first_object_.size(); ++colour) {
     first_flow_.push_back(static_cast<std::uint32_t>(places_.size()));
     const JobGraph::Object& object = graph_.objects()[first_object_[colour]];
+    // A channel has one flow and a stream of its own, behind those of programs.
     if (object.kind != JobGraph::Object::Kind::group) {
       places_.push_back({colour, 0, 0, static_cast<std::uint32_t>(streams) + colour});
       continue;
     }
     const GroupPattern& pattern = graph_.patterns()[object.pattern];
+    // The same order in which patterns count their slots.
     for (const GroupPattern::Call& call : pattern.calls) {
       const auto stream =
           static_cast<std::uint32_t>(input_.programs[pattern.stage].calls[call.call].stream);
@@ -164,6 +175,7 @@ LinkLoads MapBuilder::instances_on(std::uint32_t link) const {
   LinkLoads all;
   for (const std::uint32_t u : graph_.uses_of_link(link)) {
     const JobGraph::Use& use = graph_.uses()[u];
+    // Flows of a colour have one set of numbers: slot by slot behind the first.
     const std::uint32_t first = first_flow_[colours_.object[use.object]];
     for (const GroupPattern::Load& load : graph_.loads(use))
       all.emplace_back(first + load.slot, load.weight);
@@ -174,7 +186,10 @@ LinkLoads MapBuilder::instances_on(std::uint32_t link) const {
 /// On a link of one device its rank's streams order the flows; on others only equal flows run in
 /// step.
 bool MapBuilder::flows_can_meet(const JobGraph::UsedLink& link, const LinkLoads& loads) const {
+  // Flows of one object take turns on their stream; two of one phase run side by side.
   const FlowPlace& first = places_[loads.front().first];
+  // Copies of one object run in step, so that they
+  // count as one; other objects may come at any time.
   std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> phases;
   return !std::ranges::all_of(loads, [&](const auto& load) {
     const FlowPlace& place = places_[load.first];
@@ -200,18 +215,22 @@ void MapBuilder::load_links(LinkClasses& links) {
   for (const std::uint32_t colour : colours_.link) ++alike_[colour];
   std::uint32_t next = 0;
   for (std::uint32_t l = 0; l < graph_.links().size(); ++l) {
+    // The first link of each colour.
     if (colours_.link[l] != next) continue;
     ++next;
     LinkLoads instances = instances_on(l);
     const LinkLoads loads = merged(instances);
     if (input_.describe_links) describe_link(l, loads);
     const bool shared = flows_can_meet(graph_.links()[l], loads);
+    // Who meets whom also decides which calls can end by arithmetic.
     if (shared)
       rivals_.meet(loads, graph_.links()[l].of_one_device,
                    [&](std::uint32_t flow) { return places_[flow].stream; });
+    // A trunk that is never full when evenly loaded is there for its collisions alone.
     if (collisions_.can_fill(l))
       links.add(graph_.links()[l].bandwidth, std::move(instances), shared);
     const auto first_of = [&](std::uint32_t o) { return first_flow_[colours_.object[o]]; };
+    // The fullest uplink slows each flow by itself: a private link of 1 B/s and the time of a byte.
     for (const auto& [flow, seconds] : collisions_.on(l, first_of))
       links.add(1, {{flow, seconds}}, false);
   }
@@ -227,6 +246,7 @@ std::uint32_t MapBuilder::arrivals(const JobGraph::Object& object) const {
 
 /// Flow numbers run on as the flows were counted, so that a call finds its flows without a table.
 void MapBuilder::add_calls(std::uint32_t colour, const LinkClasses& links) {
+  // Channels get an entry too, so that colours index the list.
   first_call_.push_back(static_cast<std::uint32_t>(map_.calls.size()));
   const JobGraph::Object& object = graph_.objects()[first_object_[colour]];
   if (object.kind != JobGraph::Object::Kind::group) return;
@@ -236,6 +256,7 @@ void MapBuilder::add_calls(std::uint32_t colour, const LinkClasses& links) {
     NetworkCall& call =
         map_.calls.emplace_back(NetworkCall{planned.algorithm, planned.phases, colour, meeting});
     call.held = planned.held;
+    // The same order as in number_flows().
     for (auto& phase : call.phases) {
       for (NetworkFlow& flow : phase) {
         flow.alone = flow.bytes * links.seconds_per_byte(flow_number);
@@ -245,6 +266,7 @@ void MapBuilder::add_calls(std::uint32_t colour, const LinkClasses& links) {
     }
     settle(call, links.bandwidths());
     const auto& program = input_.programs[graph_.patterns()[object.pattern].stage];
+    // A call of one class can only be held up by its own ranks' other streams.
     if (meeting == 1) call.rivals = rivals_.of(call, program.calls[planned.call].stream);
   }
   settle_one_group(first_object_[colour], first_call_.back());
@@ -254,12 +276,14 @@ void MapBuilder::add_calls(std::uint32_t colour, const LinkClasses& links) {
 /// groups are of its colour.
 void MapBuilder::settle_one_group(std::uint32_t object, std::uint32_t first_call) {
   const GroupPattern& pattern = graph_.patterns()[graph_.objects()[object].pattern];
+  // Loads of one group alone, without the copies that folding adds up.
   std::vector<LinkLoads> of_slot(pattern.slots);
   for (const JobGraph::Use& use : graph_.uses_of_object(object))
     for (const GroupPattern::Load& load : graph_.loads(use))
       of_slot[load.slot].emplace_back(use.link, load.weight);
   for (LinkLoads& loads : of_slot) loads = merged(std::move(loads));
   for (std::uint32_t c = 0; c < pattern.calls.size(); ++c) {
+    // Slots of calls follow each other as the calls do.
     std::span<const LinkLoads> loads{of_slot};
     loads = loads.subspan(pattern.calls[c].first_slot);
     for (const auto& phase : pattern.calls[c].phases) {
@@ -273,12 +297,14 @@ void MapBuilder::settle_one_group(std::uint32_t object, std::uint32_t first_call
 double MapBuilder::time_of(const std::vector<NetworkFlow>& phase,
                            std::span<const LinkLoads> loads) const {
   const auto bandwidth = [&](std::uint32_t link) { return graph_.links()[link].bandwidth; };
+  // A lone flow needs no sharing.
   if (phase.size() == 1) {
     double slowest = 0;
     for (const auto& [link, weight] : loads.front())
       slowest = std::max(slowest, weight / bandwidth(link));
     return phase.front().latency + phase.front().bytes * slowest;
   }
+  // Links of this phase get numbers of their own: the solver is small.
   std::map<std::uint32_t, std::uint32_t> own;  // of the links that the phase uses
   std::vector<double> bandwidths;
   std::vector<SharedFlow> flows;
@@ -297,6 +323,7 @@ double MapBuilder::time_of(const std::vector<NetworkFlow>& phase,
 /// A phase takes the longer of its slowest flow and the sharing among its own flows, which are
 /// known before the run.
 void MapBuilder::settle(NetworkCall& call, std::span<const double> bandwidths) {
+  // Lone while no flow of the call has a path into the engine.
   call.lone = true;
   for (const auto& phase : call.phases) {
     double slowest = 0;
@@ -304,12 +331,14 @@ void MapBuilder::settle(NetworkCall& call, std::span<const double> bandwidths) {
       slowest = std::max(slowest, flow.latency + flow.alone);
       call.lone = call.lone && flow.path.empty();
     }
+    // Flows that meet each other may take longer than each of them alone.
     call.alone += std::max(slowest, sharing_time(phase, bandwidths));
   }
 }
 
 /// A transfer over a device's own host link meets nothing.
 std::uint32_t MapBuilder::host_transfer(double seconds) {
+  // Equal times are one call: it meets nothing and nobody.
   const auto next = static_cast<std::uint32_t>(map_.calls.size());
   const auto [place, fresh] = host_transfers_.try_emplace(seconds, next);
   if (fresh)
@@ -326,17 +355,21 @@ void MapBuilder::assign_calls(std::uint32_t c) {
   const Rank rank = map_.classes.representative[c];
   const std::uint32_t stage = map_.classes.stage[c].value;
   std::array<std::uint32_t, group_kinds> ordinal{};
+  // Copies are counted apart, since they have calls of their own on a PCIe tree.
   std::array<std::uint32_t, 2> copies{};  // of each direction
   auto& assigned = map_.call_of.emplace_back();
   for (const StageCall& call : input_.programs[stage].calls) {
     if (call.over_host_link()) {
+      // Without a PCIe tree a copy is its time alone.
       const std::uint32_t object = graph_.copies_of(call.stream, graph_.period().own(rank));
       assigned.push_back(object == no_index ? host_transfer(call.host_link.value())
                                             : first_call_[colours_.object[object]] +
                                                   copies[call.stream == Stream::to_host]++);
       continue;
     }
+    // The n-th call of a kind is the same call for all stages of the group.
     const std::uint32_t nth = ordinal[static_cast<std::size_t>(call.group)]++;
+    // All ranks meet in it, so that one call serves every class.
     if (call.group == GroupKind::world && world_alone_) {
       if (nth == world_calls_.size()) {
         world_calls_.push_back(static_cast<std::uint32_t>(map_.calls.size()));
@@ -348,6 +381,7 @@ void MapBuilder::assign_calls(std::uint32_t c) {
       const Rank own = graph_.period().own(rank);
       const std::uint32_t colour = colours_.object[graph_.group_of(call.group, own)];
       const JobGraph::Object& object = graph_.objects()[first_object_[colour]];
+      // Stages whose programs differ in their calls would meet in the wrong ones.
       expects(nth < graph_.patterns()[object.pattern].calls.size(),
               "stages agree on the calls that they share");
       assigned.push_back(first_call_[colour] + nth);
@@ -361,11 +395,13 @@ NetworkHop MapBuilder::hop(std::uint32_t c, Channel channel, const LinkClasses& 
   const Stage stage = map_.classes.stage[c];
   const Rank to = input_.placement.on_stage(from, neighbour_stage(input_, stage, channel));
   NetworkHop result{map_.classes.class_of[to.value], {}};
+  // A pipeline of one stage sends nothing.
   if (to == from) return result;
   const DeviceId a = input_.placement.device_of(from), b = input_.placement.device_of(to);
   const double launch = input_.fabric.cluster().device.launch.communication.value();
   const Bytes bytes = channel_bytes(input_, stage, channel).value_or(Bytes{0});
   result.flow.latency = transfer_latency(input_.fabric, a, b, bytes).value() + launch;
+  // A channel that no chunk uses has no flow.
   const std::uint32_t object = graph_.channel_of(graph_.period().own(from), channel);
   if (object == no_index) return result;
   const std::uint32_t flow = first_flow_[colours_.object[object]];

@@ -12,9 +12,12 @@ namespace stepcast {
 
 WireFrame::WireFrame(const Fabric& fabric, std::span<const DeviceId> members)
     : wires_{fabric.wires()} {
+  // No wires, no frame: nobody asks for names.
   if (wires_.empty()) return;
   first_ = members.front().value % wires_.devices();
+  // Until shown otherwise the group keeps its place.
   origin_ = first_;
+  // A member below the first one along some side reaches around an edge of the grid.
   for (const DeviceId m : members) {
     std::uint32_t own = m.value % wires_.devices(), first = first_;
     for (const std::uint32_t side : wires_.sides()) {
@@ -27,6 +30,7 @@ WireFrame::WireFrame(const Fabric& fabric, std::span<const DeviceId> members)
 }
 
 std::uint32_t WireFrame::named(std::uint32_t wire) const {
+  // From the group's place to the origin, and back.
   return shifted_wire(wires_, wire, first_, origin_);
 }
 std::uint32_t WireFrame::real(std::uint32_t name) const {
@@ -42,15 +46,18 @@ namespace {
 /// every group sees the others alike.
 std::uint32_t channel_name(const Fabric& fabric, const Link& link, std::uint32_t first) {
   const Dragonfly& fly = fabric.dragonfly();
+  // Unsigned: the number of groups keeps the difference positive.
   const auto ahead = [&](std::uint32_t group) {
     return (group + fly.groups() - first) % fly.groups();
   };
   if (link.kind == LinkKind::global) return fly.global(ahead(link.from), ahead(link.to));
+  // Routers keep their place in the group, because channels begin at certain ones.
   const std::uint32_t start = ahead(fly.group_of(link.from)) * fly.routers();
   return fly.local(start + link.from % fly.routers(), start + link.to % fly.routers());
 }
 
 LinkId channel_from(const Fabric& fabric, LinkKind kind, std::uint32_t first, std::uint32_t name) {
+  // The inverse of channel_name().
   const Dragonfly& fly = fabric.dragonfly();
   const auto real = [&](std::uint32_t ahead) { return (ahead + first) % fly.groups(); };
   if (kind == LinkKind::global) {
@@ -76,10 +83,12 @@ LinkId member_link(const Fabric& fabric, LinkKind kind, DeviceId a, DeviceId b) 
       return channel_from(fabric, kind, fabric.group_of(a), b.value);
     case LinkOwner::leaf:
       return fabric.leaf_link(kind, fabric.leaf_of(a));
+    // Any device below the leaf or pod names it.
     case LinkOwner::pod:
       return fabric.pod_link(kind, fabric.pod_of(a));
     case LinkOwner::device:
     case LinkOwner::nic:
+    // A device, or its NIC or PCIe switch, which device_link() finds.
     case LinkOwner::pcie_switch:
       break;
   }
@@ -92,6 +101,7 @@ PatternPlanner::PatternPlanner(const NetworkMapInput& input, std::span<const Ran
   pattern_.stage = stage;
   devices_.reserve(members.size());
   for (const Rank member : members) devices_.push_back(input.placement.device_of(member));
+  // Links of the first period alone are named; others repeat them.
   for (std::uint32_t i = 0; i < period; ++i) index_[devices_[i].value] = i;
   frame_.emplace(input.fabric, devices_);
 }
@@ -99,6 +109,7 @@ PatternPlanner::PatternPlanner(const NetworkMapInput& input, std::span<const Ran
 CollectivePlan plan_call(const NetworkMapInput& input, std::span<const DeviceId> devices,
                          const StageCall& stage_call, NetworkForm form) {
   const CollectiveCall& call = stage_call.call;
+  // A call may ask for an algorithm of its own, as hand-written exchanges do.
   const std::string& chosen = stage_call.algorithm.empty()
                                   ? input.algorithms.algorithm[static_cast<std::size_t>(call.kind)]
                                   : stage_call.algorithm;
@@ -115,6 +126,7 @@ double held_by(const Fabric& fabric, std::span<const DeviceId> devices, const St
 /// Only the first phase pays the launch: a collective is one operator on its stream.
 std::vector<std::vector<NetworkFlow>> timed_phases(const CollectivePlan& plan, const Fabric& fabric,
                                                    bool in_kernel) {
+  // A kernel that runs already starts its exchange without a launch.
   double launch = in_kernel ? 0 : fabric.cluster().device.launch.communication.value();
   std::vector<std::vector<NetworkFlow>> phases;
   for (const Phase& phase : plan.phases) {
@@ -129,6 +141,7 @@ std::vector<std::vector<NetworkFlow>> timed_phases(const CollectivePlan& plan, c
 /// Layers repeat, so that most calls of a group have been planned before.
 const CollectivePlan& PatternPlanner::plan(const StageCall& stage_call) {
   StageCall call = stage_call;
+  // Asked once per group, and only where experts are uneven.
   if (!call.call.skew.factor.empty() && experts_.empty())
     for (const Rank member : members_) experts_.push_back(input_.placement.coordinates(member).ep);
   call.call = stage_call.among(experts_);
@@ -138,6 +151,7 @@ const CollectivePlan& PatternPlanner::plan(const StageCall& stage_call) {
   if (fresh) {
     place->second = plan_call(input_, devices_, call, input_.form);
     const CollectivePlan& plan = place->second;
+    // A plan that knows no period has listed links of all copies.
     repeats_ = repeats_ && (period_ == 0 || plan.of_period || plan.phases.empty());
   }
   return place->second;
@@ -154,6 +168,7 @@ void PatternPlanner::add(std::uint32_t index) {
                             held_by(input_.fabric, devices_, call)});
   for (const Phase& phase : planned.phases) {
     for (const PhaseFlow& flow : phase.flows) {
+      // Loads gather per link over all calls: an entry is what a link sees of the whole group.
       for (const LinkWeight& l : flow.links)
         loads_[key_of(l.link)].push_back({pattern_.slots, l.weight});
       ++pattern_.slots;
@@ -193,6 +208,7 @@ PatternPlanner::LinkKey PatternPlanner::key_of(LinkId link) const {
     case LinkOwner::pod:
       return {l.kind, member_with(l.from, &Fabric::pod_of), 0};
     case LinkOwner::nic: {
+      // The common case first: NICs of devices are found without a search.
       const auto own = index_.find(l.from);
       if (own != index_.end() && input_.fabric.nic_of(devices_[own->second]) == l.from)
         return {l.kind, own->second, 0};
@@ -208,6 +224,7 @@ PatternPlanner::LinkKey PatternPlanner::key_of(LinkId link) const {
 }
 
 GroupPattern PatternPlanner::take() {
+  // In the order of the keys, so that equal groups have equal patterns.
   for (const auto& [key, loads] : loads_) {
     pattern_.entries.push_back({.kind = std::get<0>(key),
                                 .a = std::get<1>(key),

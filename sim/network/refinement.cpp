@@ -17,6 +17,7 @@ std::uint32_t number(const std::vector<std::uint64_t>& signatures,
   std::unordered_map<std::uint64_t, std::uint32_t> known;
   for (std::size_t i = 0; i < signatures.size(); ++i) {
     const auto next = static_cast<std::uint32_t>(known.size());
+    // try_emplace keeps the number of an equal signature that is known already.
     colours[i] = known.try_emplace(signatures[i], next).first->second;
   }
   return static_cast<std::uint32_t>(known.size());
@@ -30,7 +31,9 @@ class Refiner {
     colours_.object.resize(graph.objects().size());
     colours_.link.resize(graph.links().size());
     object_signature_.resize(colours_.object.size());
+    // Objects begin without colour: the first round sees them by what they are.
     link_signature_.resize(colours_.link.size());
+    // First colours: what ranks and links are by themselves.
     colours_.ranks = number(rank_signature_, colours_.rank);
     for (std::size_t l = 0; l < link_signature_.size(); ++l) {
       const JobGraph::UsedLink& link = graph.links()[l];
@@ -41,6 +44,7 @@ class Refiner {
   }
 
   Colours run() {
+    // The number of colours can only grow; when it stands still, the partition is equitable.
     for (std::uint32_t before = 0, now = 1; now != before;) {
       before = colours_.ranks + colours_.objects + colours_.links;
       see_objects();
@@ -57,9 +61,11 @@ class Refiner {
   void see_objects() {
     for (std::uint32_t o = 0; o < object_signature_.size(); ++o) {
       const JobGraph::Object& object = graph_.objects()[o];
+      // Sums do not depend on order, so that members and links may come in any.
       std::uint64_t members = 0, links = 0, place = 0;
       const bool ordered = object.kind != JobGraph::Object::Kind::group;
       for (const Rank member : graph_.members(object)) {
+        // Sender and receiver are told apart by their place.
         members += mix(colours_.rank[member.value], ordered ? place++ : 0);
       }
       for (const JobGraph::Use& use : graph_.uses_of_object(o)) {
@@ -68,6 +74,7 @@ class Refiner {
       const std::uint64_t self =
           mix(mix(static_cast<std::uint64_t>(object.kind), graph_.flows_of(object)),
               mix_number(object.latency));
+      // The own colour goes in: colours are only ever split, never joined again.
       object_signature_[o] = mix(mix(self, colours_.object[o]), mix(members, links));
     }
     colours_.objects = number(object_signature_, colours_.object);
@@ -92,6 +99,7 @@ class Refiner {
     for (std::uint32_t r = 0; r < rank_signature_.size(); ++r) {
       std::uint64_t signature = mix(colours_.rank[r]);
       const auto see = [&](std::uint32_t object) {
+        // Each step mixes the last: here order counts.
         signature = mix(signature, object == no_index ? no_index : colours_.object[object]);
       };
       for (std::size_t k = 0; k < group_kinds; ++k)

@@ -11,6 +11,7 @@ using Slots = std::set<std::uint32_t>;
 /// Slots in flight after the code: issued here or before, and not awaited.
 void follow(const Instructions& code, Slots& in_flight) {
   for (const Instruction& instruction : code) {
+    // Issuing adds to what is under way, waiting takes from it.
     if (const auto* start = std::get_if<Communicate>(&instruction)) in_flight.insert(start->slot);
     if (const auto* wait = std::get_if<Wait>(&instruction)) in_flight.erase(wait->slot);
   }
@@ -20,8 +21,10 @@ void follow(const Instructions& code, Slots& in_flight) {
 /// unit only certainly awaits what the prologue issued in its first visit.
 Slots before_epilogue(const StageProgram& program) {
   Slots left;
+  // The prologue and first forwards run once, and what they leave may be awaited anywhere.
   follow(program.prologue, left);
   for (const ChunkProgram& chunk : program.chunks) follow(chunk.first_forward, left);
+  // Each unit by itself: a wait in another unit may not come in between.
   const auto visit = [&](const Instructions& code) {
     Slots of_unit;
     follow(code, of_unit);
@@ -42,6 +45,7 @@ Slots before_epilogue(const StageProgram& program) {
 /// Awaiting the call at once keeps later work from running beside it; awaiting the others before
 /// keeps earlier work away.
 bool runs_alone(const StageProgram& program, std::uint32_t call) {
+  // Calls of parts of the job are not met by everybody.
   if (program.calls[call].group != GroupKind::world) return false;
   Slots in_flight = before_epilogue(program);
   bool found = false;
@@ -50,6 +54,7 @@ bool runs_alone(const StageProgram& program, std::uint32_t call) {
     if (start && start->call == call) {
       const auto* wait =
           i + 1 < program.epilogue.size() ? std::get_if<Wait>(&program.epilogue[i + 1]) : nullptr;
+      // Something under way before, or work between the call and its wait: flows could meet it.
       if (!in_flight.empty() || !wait || wait->slot != start->slot) return false;
       found = true;
     }

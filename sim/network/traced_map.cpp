@@ -48,6 +48,7 @@ class TracedMap {
   void plan_calls(std::uint32_t r) {
     const auto& calls = input_.programs[r].calls;
     for (std::size_t c = 0; c < calls.size(); ++c) {
+      // One plan per group, kind, size and stream.
       const auto next = static_cast<std::uint32_t>(plans_.size());
       if (!plan_of_.try_emplace(key_of(r, c), next).second) continue;
       plans_.push_back(planned(calls[c], traced_.groups[traced_.of_call[r][c]], next));
@@ -59,16 +60,19 @@ class TracedMap {
     std::vector<DeviceId> devices;
     devices.reserve(members.size());
     for (const Rank member : members) devices.push_back(input_.placement.device_of(member));
+    // Planned for these devices, since groups of a trace need not lie alike.
     const CollectivePlan plan = plan_call(input_, devices, stage_call, input_.form);
     NetworkCall call{plan.algorithm, timed_phases(plan, input_.fabric)};
     call.arrivals = static_cast<std::uint32_t>(devices.size());
     call.held = held_by(input_.fabric, devices, stage_call);
+    // Every call of a trace is one meeting.
     call.once = true;
     for (std::size_t p = 0; p < plan.phases.size(); ++p)
       for (std::size_t f = 0; f < plan.phases[p].flows.size(); ++f) {
         call.phases[p][f].number = static_cast<std::uint32_t>(places_.size());
         load(plan.phases[p].flows[f]);
         places_.push_back({number, p, stage_call.stream});
+        // Transfers have no stream whose order could be relied on.
         const bool transfer = stage_call.call.kind == CollectiveKind::send_recv;
         transfers_.push_back(transfer);
       }
@@ -80,6 +84,7 @@ class TracedMap {
     const auto number = static_cast<std::uint32_t>(places_.size());
     for (const LinkWeight& use : flow.links) {
       const std::vector<LinkId>* detour = input_.fabric.detour(use.link);
+      // A list of one, so that both cases are one loop.
       const std::vector<LinkId> own{use.link};
       for (const LinkId link : detour == nullptr ? own : *detour) {
         loads_[link].emplace_back(number, use.weight);
@@ -91,7 +96,9 @@ class TracedMap {
 
   /// Streams order the collectives of a device's own link; everything else may meet.
   bool can_meet(LinkId link, const LinkLoads& loads) const {
+    // Several devices are behind such a link: only a lone flow meets nobody there.
     if (crossed_by_several(input_.fabric, link)) return loads.size() > 1;
+    // On the link of one device, flows of one stream take turns, phase after phase.
     std::set<std::pair<std::uint32_t, std::size_t>> phases;
     const Place& first = places_[loads.front().first];
     return loads.size() > 1 && !std::ranges::all_of(loads, [&](const auto& load) {
@@ -103,6 +110,7 @@ class TracedMap {
 
   void settle_flows() {
     LinkClasses links(places_.size());
+    // Links are classes of one: a trace is not folded.
     for (const auto& [link, loads] : loads_)
       links.add(input_.fabric.link(link).bandwidth.value(), loads, can_meet(link, merged(loads)));
     links.finish();
@@ -117,6 +125,7 @@ class TracedMap {
         }
         call.alone += time_of(phase);
       }
+      // No like group runs in step with it.
       call.one_group = call.alone;
     }
   }
@@ -135,12 +144,14 @@ class TracedMap {
   }
 
   void add_rank(std::uint32_t r) {
+    // Every rank is a class and a stage by itself.
     RankClasses& classes = map_.classes;
     classes.representative.push_back(Rank{r});
     classes.stage.push_back(Stage{r});
     classes.variant.push_back(0);
     classes.ranks.push_back(1);
     classes.class_of.push_back(r);
+    // Transfers of a trace are calls; channels stay empty.
     for (auto& hops : map_.hops) hops.push_back({r, {}});
     auto& calls = map_.call_of.emplace_back();
     for (std::size_t c = 0; c < input_.programs[r].calls.size(); ++c) calls.push_back(call(r, c));

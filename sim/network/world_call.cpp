@@ -20,6 +20,7 @@ double slowest_link(const Fabric& fabric, const PhaseFlow& flow) {
   double slowest = 0;
   std::map<LinkId, double> together;
   const auto load_link = [&](double own_weight, LinkId link) {
+    // Only links that stand in for others, or serve several NICs, add up over the flow's own list.
     const bool alone = !fabric.on_detour(link) && !of_switch(fabric, link);
     const double weight = alone ? own_weight : together[link] += own_weight;
     slowest = std::max(slowest, weight / fabric.link(link).bandwidth.value());
@@ -39,6 +40,7 @@ double slowest_link(const Fabric& fabric, const PhaseFlow& flow) {
 
 /// Rank r lives on device r, so that the world repeats as the fabric does.
 std::size_t world_period(const NetworkMapInput& input) {
+  // Failures break the repetition, and a period must fit into the world.
   const auto period = static_cast<std::size_t>(fabric_period(input.fabric));
   return input.fabric.intact() && input.placement.world() % period == 0 ? period : 0;
 }
@@ -50,12 +52,15 @@ NetworkCall lone_world_call(const NetworkMapInput& input, StageCall stage_call) 
   devices.reserve(input.placement.world());
   for (std::uint32_t r = 0; r < input.placement.world(); ++r)
     devices.push_back(input.placement.device_of(Rank{r}));
+  // Links of one period say all: others are loaded alike.
   stage_call.call.period = world_period(input);
   const CollectivePlan plan = plan_call(input, devices, stage_call, NetworkForm::ports);
   NetworkCall call{plan.algorithm, timed_phases(plan, input.fabric)};
+  // All meet: it is no class of groups.
   call.group = NetworkCall::no_group;
   call.held = held_by(input.fabric, devices, stage_call);
   call.lone = true;
+  // Each phase takes as long as its slowest flow; nothing else is under way.
   for (std::size_t p = 0; p < plan.phases.size(); ++p) {
     const std::vector<PhaseFlow>& flows = plan.phases[p].flows;
     double slowest = 0;

@@ -78,6 +78,7 @@ Json headline(const PlanSpace& space, const PlanResult& result) {
 }
 
 Json points(const PlanSpace& space, const std::vector<FrontierEntry>& entries) {
+  // The page names the point that beats another by its place in the list.
   std::map<const PlanPoint*, std::size_t> place;
   for (std::size_t i = 0; i < entries.size(); ++i) place[entries[i].point] = i;
   Json list = Json::array();

@@ -9,6 +9,7 @@
 
 #include "html.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/explain/explain.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/forecast/step_cost.hpp"
 #include "stepcast/sim/forecast/step_statistics.hpp"
@@ -18,7 +19,6 @@
 #include "stepcast/sim/report/usage.hpp"
 #include "stepcast/sim/scenario/applied_framework.hpp"
 #include "stepcast/sim/scenario/resolved_scenario.hpp"
-#include "stepcast/sim/study/explain.hpp"
 
 namespace stepcast {
 namespace {
@@ -86,6 +86,7 @@ void PageData::choose_rows() {
 
 std::string PageData::row_name(std::uint32_t c) const {
   const RankClasses& classes = run_.network.classes;
+  // The only row of a stage needs no rank.
   const bool alone = std::ranges::count(classes.stage, classes.stage[c]) == 1;
   return alone ? fmt::format("stage {}", classes.stage[c].value)
                : fmt::format("s{} r{}", classes.stage[c].value, classes.representative[c].value);
@@ -274,6 +275,7 @@ Json PageData::links() const {
   constexpr std::size_t most_of_a_kind = 8;
   for (const LinkUsage& usage : link_usage(run_, link_parts)) {
     if (usage.bytes <= 0 || list.size() == most_links) continue;
+    // The busiest ones of each kind come first.
     if (++shown[usage.kind] > most_of_a_kind) continue;
     Json share = Json::array();
     for (const double s : usage.share) share.push_back(std::round(s * 1000) / 1000);
@@ -294,7 +296,6 @@ Json shares(const std::vector<PathShare>& rows) {
   return list;
 }
 
-/// Spans that are too short to see go to the one before.
 /// The longest of each stage.
 Json PageData::operators() const {
   Json list = Json::array();
@@ -322,6 +323,7 @@ Json PageData::path() const {
   Json spans = Json::array();
   const double shortest = run_.recording.end / most_path;
   for (const CriticalPath::Span& s : path.spans) {
+    // Spans that are too short to be seen are left out.
     if (s.to - s.from < shortest) continue;
     const auto known = std::ranges::find(names, s.category);
     const auto index = known - names.begin();

@@ -74,9 +74,9 @@ function sides() {
   });
 }
 function inputs() {
-  const rows = answer.inputs || [];
+  const rows = answer.inputs_shown || answer.inputs || [];
   if (!rows.length) return;
-  const block = section('inputs', 'Inputs that differ', 'Presets and auto resolved.');
+  const block = section('inputs', 'Inputs that differ', 'Those that somebody wrote; stepcast compare --inputs lists what presets and defaults bring, too.');
   table(block, ['key', ...answer.sides.map((_, i) => String.fromCharCode(65 + i))], rows.map(row => [row.path, ...row.values.map(v => v ?? '')]));
 }
 

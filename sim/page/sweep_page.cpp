@@ -37,6 +37,7 @@ class Columns {
   const PageTable& table_;
 };
 
+/// The best rate of each number of devices.
 Json scaling(const PageTable& table, const Columns& columns, const std::string& throughput) {
   std::map<double, double> best;
   for (const Row& row : table.rows) {
@@ -49,6 +50,7 @@ Json scaling(const PageTable& table, const Columns& columns, const std::string& 
   return list;
 }
 
+/// Points whose time and memory are known.
 Json pareto(const PageTable& table, const Columns& columns) {
   Json list = Json::array();
   for (const Row& row : table.rows) {

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "stepcast/base/byte_sum.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {
@@ -11,9 +13,21 @@ namespace {
 
 constexpr int application = 0x5343504c;  ///< `PRAGMA application_id` of such a file: "SCPL"
 constexpr int patience_ms = 60'000;      ///< for another writer
+constexpr const char* table =
+    "CREATE TABLE answers (key TEXT PRIMARY KEY, text BLOB NOT NULL, sum INTEGER NOT NULL) WITHOUT "
+    "ROWID";
+
+/// The checksum of an answer and of the question that it is for.
+std::int64_t sum_of(const std::string& key, const std::string& text) {
+  ByteSum sum;
+  sum.add(key);
+  sum.add(text);
+  return sum.value();
+}
 
 }  // namespace
 
+/// SQLite's handle with the file's name, for errors.
 struct AnswerStore::Connection {
   std::string path;
   sqlite3* db = nullptr;
@@ -25,6 +39,7 @@ struct AnswerStore::Connection {
 
   void check(int code) const {
     if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return;
+    // Without a handle only the code says what was wrong.
     const std::string why =
         code == SQLITE_NOTADB || db == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(db);
     throw InputError({Diagnostic{
@@ -35,32 +50,41 @@ struct AnswerStore::Connection {
   void run(const std::string& sql) const {
     check(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr));
   }
-  int number(const char* sql) const {
+  std::string text(const char* sql) const {
     sqlite3_stmt* statement = nullptr;
     check(sqlite3_prepare_v2(db, sql, -1, &statement, nullptr));
     const int code = sqlite3_step(statement);
-    const int value = code == SQLITE_ROW ? sqlite3_column_int(statement, 0) : 0;
+    const auto* value = code == SQLITE_ROW ? sqlite3_column_text(statement, 0) : nullptr;
+    std::string text = value != nullptr ? reinterpret_cast<const char*>(value) : "";
     sqlite3_finalize(statement);
     check(code);
-    return value;
+    return text;
   }
 };
 
 AnswerStore::AnswerStore(const std::string& path)
     : connection_{std::make_unique<Connection>(path)} {
   Connection& c = *connection_;
+  if (is_confined())
+    throw InputError({Diagnostic{{path}, {}, "is a file, and none is written here"}});
   c.check(
       sqlite3_open_v2(path.c_str(), &c.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr));
   sqlite3_busy_timeout(c.db, patience_ms);
+  // The lock comes before the question whether the file is new: another search may open it too.
   c.run("BEGIN IMMEDIATE");
-  const bool fresh = c.number("SELECT count(*) FROM sqlite_master") == 0;
-  if (!fresh && c.number("PRAGMA application_id") != application)
+  const bool fresh = c.text("SELECT count(*) FROM sqlite_master") == "0";
+  if (!fresh && c.text("PRAGMA application_id") != std::to_string(application))
     throw InputError({Diagnostic{
         {path}, {}, "is no store of a search, allowed: a file that stepcast plan --store wrote"}});
   if (fresh) {
-    c.run("CREATE TABLE answers (key TEXT PRIMARY KEY, text BLOB NOT NULL) WITHOUT ROWID");
+    c.run(table);
     c.run("PRAGMA application_id = " + std::to_string(application));
   }
+  if (c.text("SELECT group_concat(sql, char(10)) FROM sqlite_master") != table)
+    throw InputError({Diagnostic{{path},
+                                 {},
+                                 "is a store of another version or damaged, allowed: one that this "
+                                 "version of stepcast plan --store wrote"}});
   c.run("COMMIT");
   // Without a sync per answer a power cut may lose the last ones, never the file.
   c.run("PRAGMA synchronous = OFF");
@@ -69,25 +93,34 @@ AnswerStore::AnswerStore(const std::string& path)
 AnswerStore::~AnswerStore() = default;
 
 std::optional<std::string> AnswerStore::find(const std::string& key) const {
+  // Bytes are bound and not copied into the text, whatever they hold.
   sqlite3_stmt* statement = nullptr;
-  connection_->check(sqlite3_prepare_v2(connection_->db, "SELECT text FROM answers WHERE key = ?",
-                                        -1, &statement, nullptr));
+  connection_->check(sqlite3_prepare_v2(
+      connection_->db, "SELECT text, sum FROM answers WHERE key = ?", -1, &statement, nullptr));
   sqlite3_bind_text(statement, 1, key.data(), static_cast<int>(key.size()), SQLITE_STATIC);
   const int code = sqlite3_step(statement);
   std::optional<std::string> text;
   if (code == SQLITE_ROW)
     text.emplace(static_cast<const char*>(sqlite3_column_blob(statement, 0)),
                  static_cast<std::size_t>(sqlite3_column_bytes(statement, 0)));
+  const std::int64_t sum = code == SQLITE_ROW ? sqlite3_column_int64(statement, 1) : 0;
   sqlite3_finalize(statement);
   connection_->check(code);
+  if (text && sum != sum_of(key, *text))
+    throw InputError({Diagnostic{{connection_->path},
+                                 {},
+                                 "is damaged and left as it is: the answer " + key +
+                                     " was changed; allowed: another file, or a copy of this "
+                                     "one"}});
   return text;
 }
 
 void AnswerStore::put(const std::string& key, const std::string& text) {
   sqlite3_stmt* statement = nullptr;
   connection_->check(sqlite3_prepare_v2(
-      connection_->db, "INSERT OR REPLACE INTO answers VALUES (?, ?)", -1, &statement, nullptr));
+      connection_->db, "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", -1, &statement, nullptr));
   sqlite3_bind_text(statement, 1, key.data(), static_cast<int>(key.size()), SQLITE_STATIC);
+  sqlite3_bind_int64(statement, 3, sum_of(key, text));
   // An empty answer is one, too: data() of it is no null pointer.
   sqlite3_bind_blob(statement, 2, text.c_str(), static_cast<int>(text.size()), SQLITE_STATIC);
   const int code = sqlite3_step(statement);
@@ -102,8 +135,10 @@ void run_kept(AnswerStore* store, std::size_t count, int workers,
   std::vector<std::size_t> missing;
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < count; ++i) {
+    // Without a store no key is needed, and making one may be dear.
     const std::string own = store != nullptr ? key(i) : std::string{};
     if (const auto text = store != nullptr ? store->find(own) : std::nullopt) {
+      // Known answers come first, in order of their numbers.
       done({i, *text, {}});
       continue;
     }
@@ -113,6 +148,7 @@ void run_kept(AnswerStore* store, std::size_t count, int workers,
   run_in_workers(
       missing.size(), workers, [&](std::size_t k) { return job(missing[k]); },
       [&](const WorkerAnswer& answer) {
+        // A failure may not come again, so that it is not kept.
         if (store != nullptr && !answer.failed()) store->put(keys[answer.index], answer.text);
         done({missing[answer.index], answer.text, answer.failure, answer.bad_input});
       });

@@ -15,6 +15,7 @@ std::vector<int> counts_of(const PlacementProblem& problem, std::size_t first, s
   std::size_t begin = 0;
   for (const LayerRun& run : problem.runs) {
     const std::size_t next = begin + static_cast<std::size_t>(run.layers);
+    // What of the slice lies in this run.
     const std::size_t from = std::max(begin, first), to = std::min(next, end);
     counts.push_back(to > from ? static_cast<int>(to - from) : 0);
     begin = next;
@@ -32,12 +33,14 @@ StageWindows::StageWindows(const PlacementProblem& problem, const LayerSums& sum
   const std::size_t parts = stages * periods.size();
   const auto layers = static_cast<std::size_t>(problem.layers());
   begins_.assign(parts + 1, std::vector<bool>(layers + 1, false));
+  // Forwards: where a virtual stage can begin at all when those before it are full slices.
   auto reached = begins_;
   const auto holds = [&](std::size_t part, std::size_t first, std::size_t end) {
     return ends_of(problem, part).unit + slice_unit(sums, {first, end, 0}) <=
            periods[part / stages] * rounding;
   };
   reached[0][0] = true;
+  // Times grow with the end of the slice, so that the first one that is too long ends the search.
   for (std::size_t part = 0; part < parts; ++part)
     for (std::size_t first = part; first < layers; ++first)
       for (std::size_t end = first + 1;
@@ -45,11 +48,13 @@ StageWindows::StageWindows(const PlacementProblem& problem, const LayerSums& sum
         reached[part + 1][end] = true;
   if (!reached[parts][layers]) return;
   begins_[parts][layers] = true;
+  // Backwards: of those, the beginnings from which the end can be reached.
   for (std::size_t part = parts; part-- > 0;)
     for (std::size_t first = part; first < layers; ++first)
       for (std::size_t end = first + 1;
            reached[part][first] && end <= layers && holds(part, first, end); ++end)
         if (begins_[part + 1][end]) begins_[part][first] = true;
+  // The first chunks hold at least what lies before the earliest begin of the second ones.
   for (std::size_t stage = 0; stage < stages; ++stage) least_pass_ += ends_of(problem, stage).unit;
   const auto first = std::ranges::find(begins_[stages], true);
   least_pass_ += sums.unit[static_cast<std::size_t>(first - begins_[stages].begin())];
@@ -64,8 +69,10 @@ ColumnMaster::ColumnMaster(const PlacementProblem& problem, const LayerSums& sum
       chunks_{periods.size()} {
   const StageWindows windows(problem, sums, periods);
   open_ = windows.open();
+  // Without any placement there are no columns to count.
   if (!open_) return;
   for (std::size_t v = 0; v < stages_ * chunks_; ++v) parts_.push_back(parts_of(v, windows));
+  // Counted, not made: too many combinations are another method's.
   for (std::size_t s = 0; s < stages_; ++s) {
     double combinations = 1;
     for (std::size_t c = 0; c < chunks_; ++c)
@@ -84,6 +91,7 @@ std::vector<ColumnMaster::Part> ColumnMaster::parts_of(std::size_t v,
       if (ends + slice_unit(sums_, {first, end, 0}) > most) break;
       if (!windows.begins(v + 1, end)) continue;
       std::vector<int> counts = counts_of(problem_, first, end);
+      // One slice stands for all with the same numbers of layers in each run.
       if (std::ranges::find(parts, counts, &Part::counts) == parts.end())
         parts.push_back({std::move(counts), {first, end, 0}});
     }
@@ -108,6 +116,7 @@ bool ColumnMaster::fits(std::size_t stage, const Column& column) const {
     states += sums_.states[slice.end] - sums_.states[slice.first] + ends.states;
     kept.push_back(slice_kept(sums_, slice) + ends.kept);
   }
+  // Chunks differ in bytes, so that no one moment is the fullest for all slices.
   return std::ranges::all_of(problem_.moments[stage], [&](const std::vector<int>& moment) {
     double bytes = states;
     for (std::size_t c = 0; c < chunks_; ++c) bytes += moment[c] * kept[c];
@@ -120,6 +129,7 @@ void ColumnMaster::add_columns(std::size_t stage) {
   Column column;
   column.parts.assign(chunks_, 0);
   column.recomputed.assign(chunks_, 0);
+  // Counts up like a number whose digits are the slices of the chunks.
   const auto next = [&] {
     for (std::size_t c = 0; c < chunks_; ++c) {
       if (++column.parts[c] < parts_[c * stages_ + stage].size()) return true;
@@ -127,6 +137,7 @@ void ColumnMaster::add_columns(std::size_t stage) {
     }
     return false;
   };
+  // A chunk without any slice leaves the stage without columns.
   for (std::size_t c = 0; c < chunks_; ++c)
     if (parts_[c * stages_ + stage].empty()) return;
   do add_column(stage, column);
@@ -142,6 +153,7 @@ void ColumnMaster::add_column(std::size_t stage, Column column) {
   const auto in_time = [&](std::size_t c) {
     return unit(stage, column, c) <= periods_[c] * rounding;
   };
+  // Later chunks recompute as many layers as their period allows, so that the first needs least.
   for (std::size_t c = 1; c < chunks_; ++c) {
     column.recomputed[c] = layers(c);
     while (!in_time(c)) --column.recomputed[c];
@@ -151,6 +163,7 @@ void ColumnMaster::add_column(std::size_t stage, Column column) {
     ++column.recomputed[0];
     if (!in_time(0)) return;
   }
+  // What was given too much comes back, chunk by chunk, as long as the stage still fits.
   for (std::size_t c = 1; c < chunks_; ++c) {
     while (column.recomputed[c] > 0) {
       --column.recomputed[c];
@@ -159,6 +172,7 @@ void ColumnMaster::add_column(std::size_t stage, Column column) {
       break;
     }
   }
+  // The objective is one micro-batch through the first chunks: periods are fixed.
   column.pass = unit(stage, column, 0);
   columns_[stage].push_back(std::move(column));
 }
@@ -169,6 +183,7 @@ PlacedLayers ColumnMaster::read(const double* values) const {
   placed.layers.assign(chunks_, std::vector<std::int64_t>(stages_));
   placed.recomputed = placed.layers;
   for (std::size_t s = 0; s < stages_; ++s) {
+    // Values are 0 and 1 but for rounding.
     const auto chosen = std::max_element(values, values + columns_[s].size()) - values;
     const Column& column = columns_[s][static_cast<std::size_t>(chosen)];
     for (std::size_t c = 0; c < chunks_; ++c) {
@@ -232,11 +247,14 @@ ColumnMaster::Model::Model(const ColumnMaster& master)
       up_to_(virtual_stages_ * (runs_ - 1)),
       behind_(up_to_.size()),
       cbc_{Cbc_newModel()} {
+  // Silent: its words would mix with the answer.
   Cbc_setLogLevel(cbc_, 0);
+  // Least pass time.
   Cbc_setObjSense(cbc_, 1);
   for (std::size_t s = 0; s < master.stages_; ++s)
     for (const Column& column : master.columns_[s]) add_column(s, column);
   for (std::size_t i = 0; i < up_to_.size(); ++i) add_binary(0);
+  // Each stage takes one column, and each run is placed once.
   for (const Row& row : one_) add_row(row, 'E', 1);
   for (std::size_t r = 0; r < runs_; ++r)
     add_row(all_[r], 'E', static_cast<double>(master.problem_.runs[r].layers));
@@ -256,6 +274,7 @@ void ColumnMaster::Model::add_column(std::size_t stage, const Column& column) {
     for (std::size_t r = 0; r < runs_; ++r) sum[r] += counts[r];
     for (std::size_t border = 0; border + 1 < runs_; ++border) {
       const std::size_t here = place(c * master_.stages_ + stage, border);
+      // Layers up to the border, and behind it.
       const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(border) + 1;
       if (std::any_of(counts.begin(), middle, some)) up_to_[here].add(columns_);
       if (std::any_of(middle, counts.end(), some)) behind_[here].add(columns_);
@@ -268,13 +287,16 @@ void ColumnMaster::Model::add_column(std::size_t stage, const Column& column) {
 
 /// Runs of layers stand one behind the other in the model, and a placement must keep that.
 void ColumnMaster::Model::keep_order(std::size_t part, std::size_t border) {
+  // A stage may hold layers up to a border only while that border is open.
   Row& up_to = up_to_[place(part, border)];
   up_to.add(open(part, border), -1);
   add_row(up_to, 'L', 0);
+  // Layers behind the border are allowed where the next stage has it closed.
   if (part + 1 == virtual_stages_) return;
   Row& behind = behind_[place(part, border)];
   behind.add(open(part + 1, border));
   add_row(behind, 'L', 1);
+  // Once closed, a border stays closed for all later stages.
   Row falls;
   falls.add(open(part + 1, border));
   falls.add(open(part, border), -1);
@@ -283,6 +305,7 @@ void ColumnMaster::Model::keep_order(std::size_t part, std::size_t border) {
 
 /// A programme without a solution is complete too: it says that these periods are too short.
 ColumnMaster::Answer ColumnMaster::Model::solve(const PlacementLimits& limits) {
+  // Nodes and not seconds end the search, so that the answer is the same on every machine.
   Cbc_setMaximumNodes(cbc_, std::max(limits.nodes, 1));
   Cbc_solve(cbc_);
   Answer answer;

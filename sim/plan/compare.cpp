@@ -5,10 +5,10 @@
 
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/explain/check.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
-#include "stepcast/sim/study/check.hpp"
 
 namespace stepcast {
 namespace {
@@ -48,6 +48,7 @@ std::string run_text(const Scenario& scenario) {
     if (stage.memory) peak = std::max(peak, stage.memory->peak().value());
   const TrainingSpec& training = scenario.workload.training;
   std::vector<double> parts = breakdown_of(result);
+  // The optimizer is part of computing in a forecast and told apart here.
   const double optimizer = std::min(optimizer_time(scenario), parts.front());
   parts.front() -= optimizer;
   parts.push_back(optimizer);
@@ -92,6 +93,7 @@ std::vector<double> PlanComparison::differences() const {
     return static_cast<double>(run.devices) / run.tokens;
   };
   const double scale = cost(winner) / cost(baseline), whole = baseline.step_time.value();
+  // Tokens and devices of both sides may differ: times are put on the baseline's scale.
   std::vector<double> result;
   for (std::size_t i = 0; i < baseline.parts.size(); ++i)
     result.push_back((winner.parts[i] * scale - baseline.parts[i]) / whole);
@@ -110,6 +112,7 @@ std::optional<PlanComparison> compare_with_baseline(const PlanSpace& space, cons
   if (space.baseline.empty()) return {};
   Scenario scenarios[] = {prepare_scenario(space.baseline, {}, search),
                           read_point(space, winner, search)};
+  // Stalls are drawn for finalists alone: the comparison is of the intact cluster.
   if (space.spec.seeds > 0)
     scenarios[0].stalls = {};  // as the winner, whose stalls are drawn apart
   PlanComparison comparison{space.spec.baseline, {}, {}};

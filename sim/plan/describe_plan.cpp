@@ -12,6 +12,7 @@ class SeveralValues : public Visitor {
 
   void field(const Field& field) override {
     Field marked = field;
+    // Only what the search can vary may be a list in a plan.
     if (const SearchedKey* key = searched_key(path_ + std::string(field.key)))
       marked.several = key->several;
     to_.field(marked);
@@ -21,6 +22,7 @@ class SeveralValues : public Visitor {
   }
   void optional_section(std::string_view key, std::string_view doc, bool& present,
                         const Body& body) override {
+    // A plan's own section takes the place of the scenario's, which is for readers of scenarios.
     if (path_.empty() && key == "plan") return describe_search(doc);
     to_.optional_section(key, doc, present, below(std::string(key) + ".", body));
   }
@@ -54,6 +56,7 @@ class SeveralValues : public Visitor {
     };
   }
   std::vector<Alternative> each_below(std::vector<Alternative> bodies) const {
+    // Alternatives have no key of their own in the path.
     for (Alternative& alternative : bodies) alternative.body = below("", alternative.body);
     return bodies;
   }

@@ -9,6 +9,7 @@ namespace {
 
 /// Splits the first key off a dotted path.
 std::string_view first_key(std::string_view& path) {
+  // The whole path when no dot is left.
   const std::size_t dot = path.find('.');
   const std::string_view key = path.substr(0, dot);
   path = dot == std::string_view::npos ? std::string_view{} : path.substr(dot + 1);
@@ -24,6 +25,7 @@ class WordFinder : public Visitor {
   void field(const Field& field) override {
     const auto* found = std::get_if<Choice>(&field.target);
     if (found == nullptr || here_ + std::string(field.key) != wanted_) return;
+    // A word that takes a number would need one.
     for (const Option& option : found->words())
       if (option.built && !option.takes_number) words_.emplace_back(option.name);
   }
@@ -61,10 +63,12 @@ const Node* find_node(const Node& root, std::string_view path) {
 /// What is not there yet is made, because a plan may search a key that its file leaves at the
 /// default.
 void put_node(Node& root, std::string_view path, Node value) {
+  // A value that extends a preset replaces more than one key.
   if (value.extended) return set_value(root, path, std::move(value));
   Node* node = &root;
   while (!path.empty()) {
     const std::string_view key = first_key(path);
+    // A scalar on the way gives place to the mapping that the path needs.
     if (node->kind != Node::Kind::mapping)
       *node = Node{.kind = Node::Kind::mapping, .place = value.place};
     if (node->find(key) == nullptr)
@@ -77,8 +81,10 @@ void put_node(Node& root, std::string_view path, Node value) {
 /// A value that stands twice would be counted as two points.
 ListedKey listed_key(const std::string& path, const Node& node, Reading& reading) {
   ListedKey key{path, {}, false, node.place};
+  // A quoted 'search' is a word of the user's own.
   key.searched = node.kind == Node::Kind::scalar && node.text == "search" && !node.quoted;
   if (key.searched) return key;
+  // One value is a list of one.
   if (node.kind != Node::Kind::list) {
     key.values.push_back(node);
     return key;
@@ -86,6 +92,7 @@ ListedKey listed_key(const std::string& path, const Node& node, Reading& reading
   if (node.items.empty())
     reading.report(node.place, path, "is an empty list, allowed: at least one value, search");
   std::vector<std::string> seen;
+  // Doubles are compared as text: 1 and 1.0 are two values of the user's.
   for (const Node& item : node.items) {
     const std::string text = flow_text(item);
     if (item.kind == Node::Kind::list) {
@@ -108,6 +115,7 @@ std::string flow_text(const Node& node) {
     case Node::Kind::scalar: {
       if (!node.quoted) return node.text;
       std::string text = "'";
+      // YAML doubles a quote inside single quotes.
       for (const char c : node.text) text += c == '\'' ? std::string("''") : std::string(1, c);
       return text + "'";
     }
@@ -119,6 +127,7 @@ std::string flow_text(const Node& node) {
     case Node::Kind::mapping:
       break;
   }
+  // A preset by itself is its name, with keys beside it a mapping.
   if (node.extended && !node.text.empty()) return node.extended->name;
   std::string text = "{";
   if (node.extended) text += "extends: " + node.extended->name;

@@ -89,6 +89,7 @@ class Enumerator {
 };
 
 double Enumerator::capacity(const Scenario& scenario) const {
+  // What runtime and driver take, and what the user keeps free, is not the model's.
   const DeviceSpec& device = scenario.cluster.device;
   return (device.memory_capacity - device.memory_reserve - space_.spec.memory_reserve).value();
 }
@@ -96,6 +97,7 @@ double Enumerator::capacity(const Scenario& scenario) const {
 /// A wrong size refuses all points below it at once; most of a space of millions falls this way.
 void Enumerator::branch_base(std::uint32_t base) {
   const Scenario& scenario = space_.bases[base].scenario;
+  // Points are counted in products: a refusal says how many fall with it.
   const double experts = static_cast<double>(dims_.ep.size() * dims_.etp.size());
   const double batches =
       static_cast<double>(dims_.micro_batch.size() * dims_.sequence_parallel.size());
@@ -130,8 +132,10 @@ void Enumerator::branch_experts(Strategy s) {
       s.ep = ep, s.etp = etp;
       if (const Misfit wrong = wrong_experts(scenario, s)) {
         refuse(wrong, points);
+        // Experts of a group must be cut alike by nodes where the dispatch goes by them.
       } else if (const Misfit uneven = expert_parts_misfit(scenario_of(space_, s).workload.plan)) {
         refuse(uneven, points);
+        // With rules of a framework states may differ within the sizes: they are asked per class.
       } else if (!framed() && states(scenario_of(space_, s), s) > capacity(scenario)) {
         refuse("memory: parameters and optimizer alone", points);
       } else {
@@ -181,6 +185,7 @@ void Enumerator::branch_classes(const Strategy& sizes) {
 /// Families wait for all of them to be known, because the one with the least bound goes first.
 Family Enumerator::family_of(const Strategy& s, double points) {
   Scenario scenario = scenario_of(space_, s);
+  // A bound of the family must hold for the weakest of its schedules.
   scenario.workload.pairs = weakest_form(schedules_, scenario) == UnitForm::paired;
   BaseCosts::Sized& costs = sized(scenario, s);
   PlanPoint point;
@@ -196,6 +201,7 @@ Family Enumerator::family_of(const Strategy& s, double points) {
 BaseCosts::Sized& Enumerator::sized(const Scenario& scenario, const Strategy& s) {
   static const ParallelPlan usual;
   const ParallelPlan& plan = scenario.workload.plan;
+  // Groups of layers lie alike when pipeline and replicas run slowest, whatever their sizes.
   const bool same_groups = plan.order == usual.order;  // whatever the stages and replicas
   const std::array<std::int64_t, 8> key{s.tp,
                                         s.cp,
@@ -236,6 +242,7 @@ PlanScore Enumerator::threshold() const {
 /// Once enough is kept, a family whose bound is no better than the worst kept point cannot add
 /// anything.
 void Enumerator::expand(const Family& family) {
+  // Families come by ascending bound: from here on most are only counted.
   const PlanScore limit = threshold();
   if (family.bound >= limit) {
     result_.counts.bounded += family.points;
@@ -244,14 +251,17 @@ void Enumerator::expand(const Family& family) {
   }
   Strategy s = family.strategy;
   Scenario scenario = scenario_of(space_, s);
+  // Groups of parameters and bytes of chunks are the same for all layouts of the family.
   Shared shared{FamilyNetwork(scenario, family.sized->costs, costs_[s.base].times),
                 FamilyBytes(dims_.zero, family.sized->chunks)};
   for (const std::int64_t vpp : dims_.vpp) {
     if (only_ != nullptr && only_->vpp != vpp) continue;
     s.vpp = scenario.workload.plan.vpp = vpp;
+    // Schedules by where they place chunks: those of one placement share a layout.
     std::array<std::vector<std::uint32_t>, 3> by_placement;
     for (s.schedule = 0; s.schedule < schedules_.size(); ++s.schedule) {
       if (only_ != nullptr && only_->schedule != s.schedule) continue;
+      // Another base may have these values of zero.
       const double zeros = zeros_of(space_, s);
       if (zeros == 0) continue;
       scenario.schedule.pipeline = dims_.schedules[s.schedule];
@@ -272,6 +282,7 @@ void Enumerator::expand(const Family& family) {
 /// Schedules of one placement share the layers of their stages, which is the dear part of a layout.
 void Enumerator::expand_layout(const Family& family, Scenario& scenario,
                                const std::vector<std::uint32_t>& schedules, Shared& shared) {
+  // Pairs hold a layer more than the orders alone would.
   const bool paired = scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair;
   scenario.schedule.pipeline = dims_.schedules[schedules.front()];
   place_chunks(scenario);
@@ -288,11 +299,13 @@ void Enumerator::expand_layout(const Family& family, Scenario& scenario,
   for (const std::uint32_t schedule : schedules) {
     point.strategy.schedule = schedule;
     scenario.schedule.pipeline = dims_.schedules[schedule];
+    // Bytes in flight depend on the schedule and not on zero.
     const std::vector<double> held =
         held_bytes(layout, moments_.of(*schedules_[schedule], scenario.pipeline_shape(), paired));
     for (const std::int64_t zero : dims_.zero) {
       if (only_ != nullptr && only_->zero != zero) continue;
       point.strategy.zero = zero;
+      // With rules of a framework the point may be of another base.
       if (framed() && space_.base_of(point.strategy) != point.strategy.base) continue;
       if (const Misfit wrong = wrong_zero(scenario.workload, zero)) {
         refuse(wrong, 1);
@@ -308,12 +321,14 @@ void Enumerator::consider(PlanPoint& point, const LayoutEstimate& layout, double
   const PipelineSchedule& schedule = *schedules_[point.strategy.schedule];
   point.peak = Bytes{peak};
   point.bound = Seconds{layout.bound(schedule, point.strategy.zero)};
+  // A point that memory refuses keeps its bound: recomputing layers may mend it.
   const PlanScore bound = score(point, point.bound.value());
   if (point.peak > point.capacity) {
     refuse("memory", 1);
     remember_refused(point, bound);
     return;
   }
+  // The estimate is asked only where the bound leaves a chance.
   if (bound >= threshold()) {
     result_.counts.bounded += 1;
     result_.dropped_bound = std::min(result_.dropped_bound, bound);
@@ -328,10 +343,12 @@ void Enumerator::consider(PlanPoint& point, const LayoutEstimate& layout, double
 /// are kept for the placement.
 void Enumerator::remember_refused(const PlanPoint& point, PlanScore bound) {
   const auto excess = [](const PlanPoint& p) { return p.peak - p.capacity; };
+  // For the case that nothing fits: the point that lacks least memory.
   if (!result_.nearest || excess(point) < excess(*result_.nearest)) result_.nearest = point;
   auto& refused = result_.refused;
   const auto place = std::ranges::upper_bound(
       refused, bound, {}, [&](const PlanPoint& p) { return score(p, p.bound.value()); });
+  // The list is short and ordered: what is behind its end need not be looked at.
   if (refused.size() == most_refused && place == refused.end()) return;
   refused.insert(place, point);
   if (refused.size() > most_refused) refused.pop_back();
@@ -341,6 +358,7 @@ void Enumerator::remember_refused(const PlanPoint& point, PlanScore bound) {
 void Enumerator::keep(const PlanPoint& point) {
   auto& kept = result_.kept;
   const auto better = [&](const PlanPoint& a, const PlanPoint& b) { return key(a) < key(b); };
+  // What is dropped without being simulated bounds what the plan can prove.
   const auto drop = [&](const PlanPoint& p) {
     result_.dropped_bound = std::min(result_.dropped_bound, score(p, p.bound.value()));
   };
@@ -357,6 +375,7 @@ void Enumerator::keep(const PlanPoint& point) {
 /// and refuses more.
 Enumeration Enumerator::run() {
   result_.counts.points = space_.points();
+  // Bases of framework classes are reached from the plain ones.
   for (std::uint32_t base = 0; base < space_.plain_bases; ++base) branch_base(base);
   std::ranges::stable_sort(families_, {}, &Family::bound);
   for (const Family& family : families_) expand(family);
@@ -369,6 +388,7 @@ Enumeration Enumerator::run() {
 /// A frontier may hold any feasible point, so that with `pareto` none is dropped.
 Enumeration enumerate(const PlanSpace& space, std::vector<BaseCosts>& costs) {
   Enumerator::Keeping keeping;
+  // A shortlist bounds what is timed later.
   if (space.spec.objective != PlanSpec::Objective::pareto)
     keeping.most = static_cast<std::size_t>(space.spec.shortlist);
   return Enumerator(space, costs, keeping).run();
@@ -383,6 +403,7 @@ Enumeration enumerate_below(const PlanSpace& space, std::vector<BaseCosts>& cost
 std::optional<PlanPoint> estimate_point(const PlanSpace& space, std::vector<BaseCosts>& costs,
                                         const Strategy& strategy) {
   const Scenario& base = space.bases[strategy.base].scenario;
+  // Outside the rules there is no estimate.
   if (!keeps_constraints(base, space.spec) || wrong_point(base, strategy, space.spec)) return {};
   Enumerator enumerator(space, costs, {});
   enumerator.only(strategy);

@@ -6,6 +6,8 @@
 #include <filesystem>
 
 #include "stepcast/base/text.hpp"
+#include "stepcast/base/written_document.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
 
 namespace stepcast {
@@ -34,6 +36,7 @@ struct Tree {
 
 /// Settings share prefixes, so that they become a tree before they are text.
 void put(Tree& root, const std::string& setting) {
+  // A setting is `path=value`.
   const std::size_t equals = setting.find('=');
   std::string path = setting.substr(0, equals);
   Tree* node = &root;
@@ -56,33 +59,67 @@ std::string seeds_comment(const PlanSpace& space, const PlanPoint& point) {
       human(seeds.first_step));
 }
 
-}  // namespace
-
-/// The winner extends the plan's own file, so that everything that was not searched stays where it
-/// is written.
-std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
-                          const std::string& directory, const std::vector<std::string>& idle) {
+/// The winner as it extends the plan's own file.
+std::string extending_text(const PlanSpace& space, const std::vector<std::string>& settings,
+                           const std::string& directory) {
   namespace fs = std::filesystem;
   const fs::path file = fs::weakly_canonical(space.file);
   const fs::path from = fs::weakly_canonical(directory.empty() ? "." : directory);
+  // Overrides of the command line are part of what the plan was asked.
   Tree root;
-  for (const std::string& setting : space.overrides) put(root, setting);
-  for (const std::string& setting : settings_of(space, point.strategy, point.placement))
-    put(root, setting);
-  for (const std::string& key : idle) put(root, key + "=auto");
+  for (const std::string& setting : settings) put(root, setting);
+  return "extends: '" + file.lexically_proximate(from).string() + "'\n" + root.text(0);
+}
+
+/// The same scenario with its own keys and the names of its presets.
+std::string standing_text(const PlanSpace& space, const std::vector<std::string>& settings,
+                          const std::string& directory, const SearchPath& search) {
+  Node root = load_document(space.file, search);
+  std::vector<Diagnostic> wrong;
+  apply_overrides(root, settings, search, wrong);
+  if (!wrong.empty()) throw InputError(std::move(wrong));
+  std::erase_if(root.entries, [](const Node::Entry& entry) {
+    return entry.key == "plan" || entry.key == "expect";
+  });
+  return written_document(root, directory);
+}
+
+std::string hash_of(const std::string& text, const std::string& directory,
+                    const SearchPath& search) {
+  const std::string path = (std::filesystem::path(directory) / "winner.yaml").string();
+  return prepare_scenario({load_document_text(text, path, search), path, {}}, search).sha256;
+}
+
+}  // namespace
+
+std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
+                          const std::string& directory, const std::vector<std::string>& idle,
+                          const SearchPath& search) {
+  std::vector<std::string> settings = space.overrides;
+  for (std::string& setting : settings_of(space, point.strategy, point.placement))
+    settings.push_back(std::move(setting));
+  for (const std::string& key : idle) settings.push_back(key + "=auto");
+  std::string text = extending_text(space, settings, directory);
+  try {
+    std::string alone = standing_text(space, settings, directory, search);
+    if (hash_of(alone, directory, search) == hash_of(text, directory, search))
+      text = std::move(alone);
+  } catch (const InputError&) {  // a file that only the plan knows how to reach
+  }
   return "# question: what does the best plan of " + space.file + " take?\n" +
-         seeds_comment(space, point) + "extends: '" + file.lexically_proximate(from).string() +
-         "'\n" + root.text(0);
+         seeds_comment(space, point) + text;
 }
 
 /// The frameworks that run on the hardware, the usual one first.
 std::string launch_files(const Scenario& scenario) {
+  // The usual framework first, then another of the same hardware.
   std::vector<std::string> kinds{usual_export(scenario)};
   if (kinds.front() != "megatron")
     kinds.emplace_back(kinds.front() == "mindspeed" ? "mindformers" : "mindspeed");
   std::string text;
   for (const std::string& kind : kinds) {
     const LaunchExport file = export_launch(scenario, kind);
+    // The first one that can say everything is enough.
     if (file.lacking.empty())
       return text + "Launch file for " + kind + " (stepcast export --to " + kind + "):\n" +
              file.text;

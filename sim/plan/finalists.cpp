@@ -41,6 +41,7 @@ PlanSeeds judged(const PlanSpec& spec, const Scenario& scenario, const SeedRuns&
   std::vector<double> steps;
   for (const Seconds step : runs.steps) steps.push_back(step.value());
   const SeedStatistics statistics = seed_statistics(scenario, runs);
+  // Nearest rank: one of the steps that were run decides.
   return {.decides = Seconds{nearest_rank(steps, spec.quantile)},
           .first_seed = runs.first,
           .first_step = runs.steps.front(),
@@ -52,6 +53,7 @@ PlanSeeds judged(const PlanSpec& spec, const Scenario& scenario, const SeedRuns&
 /// stays.
 PlanScore score(const PlanSpec& spec, const PlanPoint& point) {
   const Seconds decides = point.seeds->decides;
+  // What the stalls add to the simulated step.
   const double later = point.simulated ? (decides - *point.simulated).value() : 0;
   if (spec.objective == PlanSpec::Objective::cost && point.cost && point.simulated)
     return {point.cost->token + point.cost_rate * later};
@@ -70,6 +72,7 @@ std::vector<PlanPoint> run_finalists(const PlanSpace& space, const SearchPath& s
     const Scenario scenario = with_stalls(space, point, search);
     const std::string own = key(point);
     std::optional<std::string> text;
+    // Runs with all seeds are dear: a store keeps them.
     if (store != nullptr) text = store->find(own);
     if (!text) {
       text = text_of(run_seeds(scenario, space.spec.seeds, workers));
@@ -77,6 +80,7 @@ std::vector<PlanPoint> run_finalists(const PlanSpace& space, const SearchPath& s
     }
     point.seeds = judged(space.spec, scenario, runs_of(*text));
   }
+  // Ties by memory, then by the order of simulation.
   std::ranges::stable_sort(
       points, {}, [&](const PlanPoint& p) { return std::tuple(score(space.spec, p), p.peak); });
   return points;

@@ -23,6 +23,7 @@ constexpr double most_bases = 20'000;
 constexpr std::int64_t most_chunks_searched = 16, most_micro_batch_searched = 64;
 
 std::vector<std::int64_t> divisors_of(std::int64_t n, std::int64_t most) {
+  // Trial up to `most`: sizes are small.
   std::vector<std::int64_t> all;
   for (std::int64_t d = 1; d <= std::min(n, most); ++d)
     if (n % d == 0) all.push_back(d);
@@ -94,11 +95,13 @@ void PlanReader::take_plan() {
   if (entry == root_.entries.end()) return;
   plan_ = std::move(entry->value);
   root_.entries.erase(entry);
+  // `plan: none` is a scenario without search.
   if (plan_.is_word("none")) return;
   Section section(plan_, "plan", reading_);
   describe_plan(section, space_.spec, listed_);
   section.finish();
   find_baseline();
+  // Both ends are well-formed by themselves; together they may leave nothing.
   const auto contradicts = [&](const auto& least, const auto& most, const char* name) {
     if (!least || !most || *least <= *most) return;
     const std::string path = std::string("constraints.most_") + name;
@@ -116,6 +119,7 @@ void PlanReader::find_baseline() {
   const std::string& name = space_.spec.baseline;
   if (name.empty()) return;
   const Place place = place_of(plan_, "baseline");
+  // A setting of the command line has no folder.
   const bool in_file = !place.file.starts_with("--set ");
   const auto beside =
       in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
@@ -141,6 +145,7 @@ void PlanReader::take_fast_keys() {
     const Node* node = find_node(root_, path);
     ListedKey key =
         node == nullptr ? ListedKey{path, {}, false, {}} : listed_key(path, *node, reading_);
+    // A list of one value may stay where it is, unless it is written as a list.
     if (key.searched || key.values.size() != 1 ||
         (node != nullptr && node->kind == Node::Kind::list)) {
       if (node != nullptr) put_node(root_, path, scalar(placeholder, node->place));
@@ -160,6 +165,7 @@ void PlanReader::take_slow_key(const SlowKey& slow) {
                      node->items.front().kind == Node::Kind::list;
   if (table) return;
   ListedKey key = listed_key(path, *node, reading_);
+  // Some keys have too many values to be searched by a word.
   if (key.searched && searched_key(path)->several == Several::listed) {
     reading_.report(key.place, path, "is 'search', allowed: a value, a list of values");
     return;
@@ -170,6 +176,7 @@ void PlanReader::take_slow_key(const SlowKey& slow) {
 }
 
 void PlanReader::take_slow_keys(const std::vector<std::int64_t>& devices) {
+  // Devices of the command line replace those of the file.
   if (devices.empty()) {
     take_slow_key({devices_key});
   } else {
@@ -183,6 +190,7 @@ void PlanReader::take_slow_keys(const std::vector<std::int64_t>& devices) {
     ListedKey key = listed_key(entry.key, entry.value, reading_);
     const bool fast =
         std::ranges::any_of(fast_keys, [&](const FastKey& f) { return entry.key == f.path; });
+    // A key in two places would have two lists.
     const bool twice = fast || entry.key == schedule_key ||
                        std::ranges::count(slow_, entry.key, &ListedKey::path) > 0;
     if (twice || key.searched || entry.value.kind != Node::Kind::list) {
@@ -204,6 +212,7 @@ Scenario PlanReader::scenario_with(const std::vector<std::pair<std::string, Node
   Node document = root_;
   for (const auto& [path, value] : changes) put_node(document, path, value);
   Reading reading;
+  // Documents are kept where bases are made: rules of frameworks are asked of them later.
   if (adds_bases_) framed_.emplace_back(document, search_, reading);
   Scenario scenario = read_values(document, search_, reading);
   Checks checks{document, reading};
@@ -219,6 +228,7 @@ void PlanReader::add_base(std::size_t number) {
   std::vector<std::pair<std::string, Node>> changes;
   PlanBase base;
   for (const ListedKey& key : slow_) {
+    // Mixed radix: the digits of the number pick the values.
     const Node& value = key.values[number % key.values.size()];
     number /= key.values.size();
     changes.emplace_back(key.path, value);
@@ -233,6 +243,7 @@ void PlanReader::add_base(std::size_t number) {
 
 /// The number of combinations is checked before they are made.
 void PlanReader::read_bases() {
+  // A first value each, so that the document reads as a scenario.
   for (const ListedKey& key : slow_) put_node(root_, key.path, key.values.front());
   double count = 1;
   for (const ListedKey& key : slow_) count *= static_cast<double>(key.values.size());
@@ -244,6 +255,7 @@ void PlanReader::read_bases() {
   }
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
     add_base(i);
+    // Every value of every key has been read once by then.
     if (!reading_.diagnostics.empty() && i > slow_.size()) break;
   }
 }
@@ -262,6 +274,7 @@ void PlanReader::read_fast_values() {
   const Scenario usual = framed_scenario();
   for (std::size_t k = 0; k < fast_.size(); ++k) {
     auto& values = space_.dimensions.*fast_keys[k].values;
+    // A key that is not listed has the value of the scenario, framework included.
     if (fast_[k].values.empty() && !fast_[k].searched) values = {fast_keys[k].of(usual)};
     for (const Node& value : fast_[k].values)
       values.push_back(fast_keys[k].of(scenario_with({{fast_keys[k].path, value}})));
@@ -304,6 +317,7 @@ std::vector<std::int64_t> PlanReader::searched(const std::string& path) const {
     const Scenario& s = base.scenario;
     const auto& moe = s.workload.model.moe;
     const std::int64_t devices = s.cluster.devices;
+    // Sizes that divide the devices; rules decide which go together.
     if (path == "parallel.tp" || path == "parallel.cp") add(divisors_of(devices, devices));
     if (path == "parallel.pp") add(divisors_of(devices, s.workload.model.layers));
     if (path == "parallel.vpp") {
@@ -366,12 +380,19 @@ PlanSpace read_plan(const std::string& path, const std::vector<std::string>& ove
   if (path == "-")
     throw InputError(
         {{{}, "file name", "is '-', allowed: a file, which is read again to simulate"}});
-  Node root = load_document(path, search);
+  return read_plan_text(read_document_text(path, search), path, overrides, devices, search);
+}
+
+PlanSpace read_plan_text(std::string_view text, const std::string& path,
+                         const std::vector<std::string>& overrides,
+                         const std::vector<std::int64_t>& devices, const SearchPath& search) {
+  Node root = load_document_text(text, path, search);
   std::vector<Diagnostic> wrong;
   apply_overrides(root, overrides, search, wrong);
   if (!wrong.empty()) throw InputError(std::move(wrong));
   // A scenario is a space of one point, whose layers can still be placed.
   const auto kind = file_kind(root);
+  // Rows of checks are scenarios, too.
   if (kind != FileKind::scenario && kind != FileKind::check)
     require_kind(kind, FileKind::plan, path);
   PlanSpace space = PlanReader(std::move(root), path, search).read(devices);

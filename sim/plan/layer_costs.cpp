@@ -15,6 +15,7 @@ constexpr std::size_t index_of(PlanPiece piece) { return static_cast<std::size_t
 
 /// The first layer of the wanted kind; nothing when the model has none.
 std::optional<std::int64_t> layer_of(const ModelSpec& model, bool moe) {
+  // Layers of a kind are alike.
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
     if (model.is_moe_layer(layer) == moe) return layer;
   return {};
@@ -32,6 +33,7 @@ struct Chunks {
 
 /// Times of a chunk are sums over its pieces, so that one chunk for each kind is enough.
 Chunks chunks_of(const ModelSpec& model) {
+  // A chunk per kind of piece: stages are sums of them.
   Chunks chunks;
   chunks.add(PlanPiece::embedding, {.embedding = true});
   if (const auto dense = layer_of(model, false))
@@ -57,6 +59,7 @@ double host_time(const Instructions& code, const StageProgram& program) {
       add(program.calls[start->call].issue);
     }
   }
+  // Both threads work at once; the busier one bounds.
   return std::max(main, worker);
 }
 
@@ -79,6 +82,7 @@ void add_calls(const Instructions& code, const StageProgram& program,
     if (start == nullptr) continue;
     const GroupKind group = program.calls[start->call].group;
     const std::vector<Rank> members = placement.group(group, Rank{0});
+    // Members ascend: the first and the last tell whether the group leaves the node.
     const bool leaves = fabric.node_of(placement.device_of(members.back())).value !=
                         fabric.node_of(placement.device_of(members.front())).value;
     if (leaves) cost.wide += call_times[start->call];
@@ -89,6 +93,7 @@ void add_calls(const Instructions& code, const StageProgram& program,
 /// Transfers from the host, each as long as that to it [s].
 double fetch_time(const Instructions& code, const StageProgram& program) {
   double time = 0;
+  // The other direction moves as much, beside it.
   for (const Instruction& instruction : code)
     if (const auto* start = std::get_if<Communicate>(&instruction))
       if (program.calls[start->call].stream == Stream::from_host)
@@ -115,6 +120,7 @@ double device_time(const Instructions& code, const StageProgram& program,
     if (const auto* run = std::get_if<Compute>(&instruction)) {
       device += program.segments[run->segment].device_time();
     } else if (const auto* start = std::get_if<Communicate>(&instruction)) {
+      // Streams run beside the device and in order.
       double& stream = free[static_cast<std::size_t>(program.calls[start->call].stream)];
       stream = std::max(stream, start->after_compute ? device : 0) + call_times[start->call];
       slots[start->slot] = stream;
@@ -186,6 +192,7 @@ double LayerCosts::expert(const PieceCounts& counts) const {
 /// Parameters need no programs, so that memory can refuse a point before anything is lowered.
 std::array<PieceCost, plan_pieces> piece_parameters(const Scenario& scenario) {
   const WorkloadSpec& w = scenario.workload;
+  // Times do not matter here, so that loads and kernels stay at their defaults.
   const LayerContext context{.model = w.model,
                              .plan = w.plan,
                              .training = w.training,
@@ -211,6 +218,7 @@ std::array<PieceCost, plan_pieces> piece_parameters(const Scenario& scenario) {
 LayerCosts layer_costs(const Scenario& scenario, CollectiveTimes& times) {
   const Chunks chunks = chunks_of(scenario.workload.model);
   WorkloadSpec spec = scenario.workload;
+  // One stage with a chunk per piece, nothing sharded: only layers count.
   spec.plan.pp = 1;
   spec.plan.vpp = static_cast<std::int64_t>(chunks.pieces.size());
   spec.plan.zero = 0;
@@ -219,15 +227,18 @@ LayerCosts layer_costs(const Scenario& scenario, CollectiveTimes& times) {
   const Placement placement(scenario.workload.plan);
   std::vector<double> call_times;
   for (const StageCall& call : program.calls) {
+    // Gradients and copies are counted by formulas of their own.
     const bool inside = call.stream != Stream::data && !call.over_host_link();
     call_times.push_back(inside ? times.alone(placement, call, Rank{0}) : 0);
   }
   LayerCosts costs;
   costs.pieces = piece_parameters(scenario);
   const double active = active_experts(spec.model, spec.training, spec.moe);
+  // Experts that work in no step are updated by nobody.
   for (PieceCost& piece : costs.pieces) piece.expert *= active;
   for (std::size_t c = 0; c < chunks.pieces.size(); ++c) {
     PieceCost& cost = costs.pieces[index_of(chunks.pieces[c])];
+    // Slices add up to the piece; they differ by what they attend to.
     for (std::size_t slice = 0; slice < program.slices; ++slice) {
       const ChunkProgram& chunk = program.chunks[c * program.slices + slice];
       cost.forward += device_time(chunk.forward, program, call_times);
@@ -243,10 +254,12 @@ LayerCosts layer_costs(const Scenario& scenario, CollectiveTimes& times) {
       if (chunks.pieces[c] == PlanPiece::embedding)
         costs.batch += fetch_time(chunk.forward, program);  // nothing else is fetched for it
       if (!chunk.paired.empty()) cost.pair = device_time(chunk.paired[c], program, call_times);
+      // The first slice is what enters the pipeline.
       if (slice == 0) cost.entry_forward = cost.forward, cost.entry_backward = cost.backward;
       costs.boundary = std::max(costs.boundary, chunk.send_forward.value());
     }
   }
+  // A receive and a send for each slice.
   const OperatorCost& send = program.send_issue;
   costs.host_unit = 2 * std::max(send.main, send.worker) * static_cast<double>(program.slices);
   return costs;

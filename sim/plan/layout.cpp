@@ -30,6 +30,7 @@ bool covers(const std::vector<int>& more, const std::vector<int>& less) {
 /// A moment that holds no more of any chunk than another one can never be the fullest.
 void keep_largest(std::vector<std::vector<int>>& moments) {
   std::vector<std::vector<int>> kept;
+  // From the largest on, so that most are covered when they come.
   for (auto moment = moments.rbegin(); moment != moments.rend(); ++moment) {
     if (std::ranges::any_of(kept, [&](const auto& k) { return covers(k, *moment); })) continue;
     std::erase_if(kept, [&](const auto& k) { return covers(*moment, k); });
@@ -46,6 +47,7 @@ void add_chunk(StageLayout& stage, const LayerCosts& costs, const PieceCounts& c
   stage.forward.push_back(costs.forward(counts));
   stage.backward.push_back(costs.backward(counts));
   stage.unit += costs.device(counts);
+  // A batch is read before the forward, whatever follows.
   stage.split_unit +=
       part(&PieceCost::forward) + batch + part(&PieceCost::input) + part(&PieceCost::weight);
   if (first) stage.entry_forward = part(&PieceCost::entry_forward) + batch;
@@ -55,6 +57,7 @@ void add_chunk(StageLayout& stage, const LayerCosts& costs, const PieceCounts& c
   stage.fetched += part(&PieceCost::fetched) + batch;
   const double layers = counts[static_cast<std::size_t>(PlanPiece::dense_layer)] +
                         counts[static_cast<std::size_t>(PlanPiece::moe_layer)];
+  // The first layer of a backward waits for its own fetch.
   if (layers > 0) stage.first_fetches += part(&PieceCost::fetched) / layers;
   stage.compute += costs.compute(counts);
   stage.near += costs.near(counts);
@@ -70,6 +73,7 @@ class StageBytes {
       : scenario_{scenario}, layers_{layers}, stage_{stage}, chunks_{layers.slices.size()} {}
 
   double activation(std::size_t chunk) const {
+    // One micro-batch of the chunk, less what is there without any.
     std::vector<int> one(chunks_, 0);
     one[chunk] = 1;
     const double with = budget(scenario_.workload, one).activations.value();
@@ -100,6 +104,7 @@ class StageBytes {
 const HeldMoments& MomentTable::of(const PipelineSchedule& schedule, const PipelineShape& given,
                                    bool paired) {
   const PipelineShape shape = telling_shape(schedule, given);
+  // Everything that changes the order goes into the key.
   const std::int64_t warm_up =
       static_cast<std::int64_t>(shape.warm_up.kind) * any_count + shape.warm_up.extra;
   const auto [place, fresh] = known_.try_emplace(Key{schedule.name, shape.stages, shape.chunks,
@@ -107,6 +112,7 @@ const HeldMoments& MomentTable::of(const PipelineSchedule& schedule, const Pipel
                                                      warm_up, shape.slices, paired});
   if (!fresh) return place->second;
   HeldMoments& held = place->second;
+  // Before the first backward all forwards are held.
   if (schedule.turns == Turns::apart) {
     const std::vector<int> all(static_cast<std::size_t>(shape.chunks),
                                static_cast<int>(shape.micro_batches * shape.slices));
@@ -127,6 +133,7 @@ const std::vector<std::size_t>& LayerEnds::of(const Scenario& scenario) {
   const auto [place, fresh] =
       known_.try_emplace(Key{plan.slices, map.placement, map.stages, map.chunks});
   if (!fresh) return place->second;
+  // Layers take other times in other slices.
   const auto [times, unknown] = times_.try_emplace(plan.slices);
   if (unknown) times->second = layer_times(scenario.workload, scenario.cluster);
   return place->second = balanced_ends(times->second, map);
@@ -138,6 +145,7 @@ void FamilyBytes::add(const Scenario& scenario, const LayerTable& layers, Stage 
                       StageLayout& layout) {
   const ParallelPlan& plan = scenario.workload.plan;
   const StageBytes bytes(scenario, layers, stage);
+  // Equal chunks keep equal bytes, on whatever stage.
   PieceCounts all{};
   for (std::size_t c = 0; c < layout.pieces.size(); ++c) {
     const PieceCounts& counts = layout.pieces[c];
@@ -147,11 +155,13 @@ void FamilyBytes::add(const Scenario& scenario, const LayerTable& layers, Stage 
     if (fresh) place->second = bytes.activation(c);
     layout.activation.push_back(place->second);
   }
+  // States depend on what the stage holds in all.
   const auto [place, fresh] = fixed_.try_emplace({all, plan.slices, plan.chunk_placement});
   if (fresh)
     for (const std::int64_t zero : zeros_) {
       const MemoryBudget budget = bytes.fixed(zero);
       const auto at = static_cast<std::size_t>(zero);
+      // What the update takes beyond activations, which are gone by then.
       place->second.fixed[at] = budget.passes().value();
       place->second.update[at] = (budget.update - budget.activations).value();
     }
@@ -169,6 +179,7 @@ PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs, LayerEnds&
   for (std::uint32_t s = 0; s < plan.pp; ++s) {
     for (std::size_t c = 0; c < counts.size(); ++c)
       counts[c] = counts_of(scenario.workload.model, layers.slices[c][s]);
+    // A handful of kinds: looking through them is enough.
     const auto known = std::ranges::find(layout.kinds, counts, &StageLayout::pieces);
     layout.kind_of.push_back(static_cast<std::size_t>(known - layout.kinds.begin()));
     if (known != layout.kinds.end()) continue;

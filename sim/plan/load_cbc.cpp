@@ -12,6 +12,7 @@ const std::string& cbc_fingerprint();  // cmake/fingerprint.cmake
 namespace {
 
 const CbcCalls& cbc() {
+  // Loaded once, at the first placement.
   static const auto* const calls =
       static_cast<const CbcCalls*>(module_entry("cbc", "stepcast_cbc_calls", cbc_fingerprint()));
   return *calls;

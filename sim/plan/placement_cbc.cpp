@@ -21,6 +21,7 @@ class Programme {
         runs_{static_cast<int>(problem.runs.size())},
         model_{Cbc_newModel()} {
     Cbc_setLogLevel(model_, 0);
+    // 1: the least is sought.
     Cbc_setObjSense(model_, 1);
     add_columns();
     for (int r = 0; r < runs_; ++r) place_all(r);
@@ -46,6 +47,7 @@ class Programme {
       factors.push_back(factor);
     }
   };
+  /// Numbers of columns, in the order in which add_columns() makes them.
   int layers(int part, int run, bool again) const {
     return (part * runs_ + run) * 2 + (again ? 1 : 0);
   }
@@ -103,6 +105,7 @@ void Programme::add_columns() {
     for (int border = 0; border + 1 < runs_; ++border) column(1, 0, true);
   const double rounds =
       static_cast<double>(problem_.micro_batches) - 1.0 / static_cast<double>(problem_.chunks);
+  // 1e30 stands for no limit.
   for (int c = 0; c < chunks(); ++c) column(1e30, rounds, false);
   const double lost = lost_between_chunks * (stages_ - 1) / stages_;
   for (int c = 0; c < chunks(); ++c) column(1e30, rounds * lost, false);

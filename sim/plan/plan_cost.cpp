@@ -34,6 +34,7 @@ double tokens_of(const Scenario& scenario) {
 
 std::optional<double> energy_rate(const Scenario& scenario) {
   if (!scenario.cluster.device.power || scenario.synthetic) return {};
+  // At least so much for each second of a step.
   return least_power(scenario) / tokens_of(scenario);
 }
 
@@ -43,6 +44,7 @@ std::string energy_line(const Scenario& scenario, const Forecast& forecast) {
 }
 
 std::optional<double> read_energy(const std::string& line) {
+  // The mark tells it from a line of cost.
   if (!line.starts_with(energy_mark)) return {};
   return parse_number(line.substr(energy_mark.size()));
 }
@@ -77,6 +79,7 @@ std::string measure_text(const PlanSpace& space, PlanMeasure measure, const Plan
 
 std::optional<double> cost_rate(const Scenario& scenario) {
   if (!scenario.cluster.costs) return {};
+  // At least so much for each second of a step.
   return least_cost_rate(scenario) / tokens_of(scenario);
 }
 

@@ -167,6 +167,7 @@ double zeros_of(const PlanSpace& space, Strategy s) {
   if (space.classes.empty()) return static_cast<double>(zeros.size());
   return static_cast<double>(std::ranges::count_if(zeros, [&](std::int64_t zero) {
     s.zero = zero;
+    // With another zero other rules may apply, which make another base.
     return space.base_of(s) == s.base;
   }));
 }

@@ -13,7 +13,7 @@
 namespace stepcast {
 namespace {
 
-constexpr std::size_t most_rows = 20, most_beaten = 10;
+constexpr std::size_t most_rows = 20, brief_rows = 5, most_beaten = 10;
 constexpr double least_difference = 5e-4;  // of a step: a tenth of a percent when rounded
 
 /// A point that is equal in all beats nobody, so that twins do not remove each other.
@@ -48,12 +48,36 @@ std::string more_of(PlanMeasure measure, const PlanPoint& loser, const PlanPoint
   return fmt::format("{:.1f}% slower", percent);
 }
 
-std::string row(const PlanSpace& space, const PlanPoint& p, std::size_t number) {
+/// The keys in which two points differ.
+std::vector<std::string> differing_keys(const PlanSpace& space, const PlanPoint& a,
+                                        const PlanPoint& b) {
+  const auto first = settings_of(space, a.strategy, a.placement),
+             second = settings_of(space, b.strategy, b.placement);
+  std::vector<std::string> keys;
+  for (const auto& [one, other] : {std::pair{&first, &second}, std::pair{&second, &first}})
+    for (const std::string& setting : *one)
+      if (std::ranges::find(*other, setting) == other->end())
+        keys.push_back(setting.substr(0, setting.find('=')));
+  return keys;
+}
+
+/// Whether published pairs leave open which of the two is better.
+bool too_close(const PlanSpace& space, const PlanPoint& first, const PlanPoint& other,
+               const std::vector<PublishedPair>& pairs) {
+  if (pairs.empty() || &first == &other) return false;
+  const double a = plan_score(space.spec, first, *first.simulated).value,
+               b = plan_score(space.spec, other, *other.simulated).value;
+  if (a == b) return true;
+  const auto count = pairs_like(pairs, kind_of_change(differing_keys(space, first, other)), b / a);
+  return count && count->too_close();
+}
+
+std::string row(const PlanSpace& space, const PlanPoint& p, std::size_t number, bool close) {
   const double gib = 1024.0 * 1024 * 1024;
-  return fmt::format("  {:>3} {:>9} {:>9} {:>9} {:>9} {:>6.1f} {:>7}  {}\n", number,
-                     p.simulated ? human(*p.simulated) : "-", p.alone ? human(*p.alone) : "-",
-                     human(p.bound), human(p.estimate), p.peak.value() / gib, p.devices,
-                     strategy_text(space, p.strategy));
+  return fmt::format(" {}{:>3} {:>9} {:>9} {:>9} {:>9} {:>6.1f} {:>7}  {}\n", close ? '~' : ' ',
+                     number, p.simulated ? human(*p.simulated) : "-",
+                     p.alone ? human(*p.alone) : "-", human(p.bound), human(p.estimate),
+                     p.peak.value() / gib, p.devices, strategy_text(space, p.strategy));
 }
 
 std::string counts_text(const PlanCounts& counts) {
@@ -243,18 +267,56 @@ const PlanPoint& best_point(const PlanSpace& space, const PlanResult& result) {
   return placed ? result.placed.front() : balanced;
 }
 
-std::string plan_table(const PlanSpace& space, const PlanResult& result) {
-  std::string text = fmt::format("plan of {}\n\n", space.bases.front().scenario.name);
-  text += "      simulated     alone     bound  estimate    GiB devices  strategy\n";
-  for (std::size_t i = 0; i < std::min(most_rows, result.best.size()); ++i)
-    text += row(space, result.best[i], i + 1);
+std::string plan_sentence(const PlanSpace& space, const PlanResult& result) {
+  const PlanPoint& winner = best_point(space, result);
+  std::string text = human(winner.seeds ? Seconds{winner.seeds->step_time.p50} : *winner.simulated);
+  if (result.comparison) {
+    const PlanComparison& c = *result.comparison;
+    const bool alike =
+        c.baseline.devices == c.winner.devices && c.baseline.tokens == c.winner.tokens;
+    const double percent = 100 * c.difference();
+    text += fmt::format(" instead of {} ({:+.{}f} %{})", human(c.baseline.step_time), percent,
+                        std::abs(percent) < 10 ? 1 : 0, alike ? "" : " per token and device");
+  }
+  return text + fmt::format(", fits with {} to spare", human(winner.capacity - winner.peak));
+}
+
+std::string plan_table(const PlanSpace& space, const PlanResult& result, PlanDetail detail,
+                       const std::vector<PublishedPair>& pairs) {
+  const bool all = detail == PlanDetail::all;
+  const PlanPoint& winner = best_point(space, result);
+  std::string text = fmt::format("plan of {}\n\n  {}\n  {}\n", space.bases.front().scenario.name,
+                                 strategy_text(space, winner.strategy, winner.placement),
+                                 plan_sentence(space, result));
+  if (result.comparison) {
+    const std::string told = pairs_sentence(pairs, {}, 1 + result.comparison->difference());
+    if (!told.empty()) text += "  " + told + "\n";
+  }
+  text += "\n      simulated     alone     bound  estimate    GiB devices  strategy\n";
+  const std::size_t rows = std::min(all ? most_rows : brief_rows, result.best.size());
+  bool any_close = false;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const bool close = too_close(space, result.best.front(), result.best[i], pairs);
+    any_close = any_close || close;
+    text += row(space, result.best[i], i + 1, close);
+  }
+  if (any_close)
+    text += "  ~ too close to the first to call, by published pairs that differ as they do\n";
   text += "\n  " + proof_text(space, result) + "\n";
-  if (result.rank_correlation)
+  if (all && result.rank_correlation)
     text += fmt::format("  Rank correlation of estimate and simulation over {} points: {:.3f}\n",
                         result.best.size(), *result.rank_correlation);
-  return text + cost_table(space, result) + finalists_text(space, result) +
-         comparison_text(result) + placed_text(space, result) + frontier_text(space, result) +
-         counts_text(result.counts);
+  text += cost_table(space, result) + finalists_text(space, result) + comparison_text(result);
+  const bool asked =
+      space.spec.objective == PlanSpec::Objective::pareto || !space.spec.frontier.empty();
+  if (all)
+    return text + placed_text(space, result) + frontier_text(space, result) +
+           counts_text(result.counts);
+  if (asked) text += frontier_text(space, result);
+  return text + fmt::format(
+                    "\n  {:.0f} points, {:.0f} of them simulated; --verbose shows more rows, "
+                    "the frontier and what was left out\n",
+                    result.counts.points, result.counts.simulated);
 }
 
 std::string plan_failure(const PlanSpace& space, const PlanResult& result) {

@@ -15,13 +15,13 @@
 #include "point_times.hpp"
 #include "stepcast/base/build.hpp"
 #include "stepcast/base/canonical.hpp"
+#include "stepcast/base/correlation.hpp"
 #include "stepcast/base/phases.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/resolved_scenario.hpp"
-#include "stepcast/sim/study/correlation.hpp"
 
 namespace stepcast {
 namespace {
@@ -95,6 +95,7 @@ class PlanSearch {
     return plan_score(space_.spec, p, time);
   }
   std::size_t simulations_left() const {
+    // The best points are simulated whatever the limit of proofs is.
     const auto most = static_cast<double>(std::max(space_.spec.simulations, space_.spec.top));
     return static_cast<std::size_t>(std::max(most - result_.counts.simulated, 0.0));
   }

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "held_cores.hpp"
 #include "replayer.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/sim/replay/held_cores.hpp"
 
 namespace stepcast {
 
@@ -26,10 +26,12 @@ void Replayer::communicate(RankIndex r, const Communicate& instruction) {
   const bool after_compute = instruction.after_compute || rank.step > 0;
   const HostReady issued = issue(r, call.issue, after_compute, entry);
   const double ready = after_compute ? std::max(issued.at, rank.clocks.device) : issued.at;
+  // A slot may be issued anew while the call before is under way: numbers tell them apart.
   SlotState& slot = rank.slots[instruction.slot];
   slot.start = slot.end = unknown_time;
   slot.host = issued;
   slot.held = network_call(r, instruction.call).held;
+  // Where the device stands now: cores that the call will hold count from here.
   slot.device = rank.clocks.device;
   slot.worked = rank.worked;
   slot.call = instruction.call;
@@ -64,8 +66,10 @@ Replayer::CallSummary Replayer::summary_of(const NetworkCall& call) {
 void Replayer::pump_stream(RankIndex r, Stream stream) {
   StreamState& state = ranks_[r].stream[static_cast<std::size_t>(stream)];
   while (!state.busy && !state.queue.empty()) {
+    // A head that nothing can meet ends here and lets the next one come, without an event.
     const StreamState::Pending& head = state.queue.front();
     const CallSummary& call = network_call(r, head.call);
+    // Issued, inputs there, and the stream free: the latest of the three.
     const double start = std::max(head.ready, state.free_at);
     if (call.lone && call.arrivals == 1) {
       // Hosts of other kinds of nodes may have other links.
@@ -90,9 +94,11 @@ bool Replayer::meets_nothing(RankIndex r, std::uint32_t index, const CallSummary
   const RankState& rank = ranks_[r];
   const StreamSet& rivals = *map_.calls[rank.call_of[index]].rivals;
   const Orderly& orderly = orderly_[rank.stage.value];
+  // A stream that begins before the compute stream gets there could still come beside it.
   if (!orderly.awaited_at_once[index] || (rivals & orderly.begin_early).any()) return false;
   for (std::size_t s = 0; s < streams; ++s) {
     const StreamState& other = rank.stream[s];
+    // What is queued or not over yet on a rival stream could meet it on a link.
     if (rivals.test(s) && (!other.queue.empty() || other.free_at > start)) return false;
   }
   return true;
@@ -104,6 +110,7 @@ double Replayer::end_on_links(const NetworkCall& call, double start) const {
   double end = start;
   for (const auto& phase : call.phases) {
     for (const NetworkFlow& flow : phase) {
+      // The link on which the flow's own shares take longest.
       double per_byte = 0;
       for (const LinkUse& use : flow.path)
         per_byte = std::max(per_byte, use.count / map_.bandwidths[use.link]);
@@ -120,6 +127,7 @@ void Replayer::end_lone(RankIndex r, StreamState& state, const CallSummary& call
   RankState& rank = ranks_[r];
   const StreamState::Pending& head = state.queue.front();
   SlotState& slot = rank.slots[head.slot];
+  // A slot that was issued again belongs to the newer call.
   const bool last_issue = slot.issue == head.issue;
   if (last_issue) slot.start = start;
   if (last_issue) slot.end = end;
@@ -157,12 +165,15 @@ std::uint32_t Replayer::meeting_of(RankIndex r, std::uint32_t call) {
   const auto kind = static_cast<std::size_t>(program(r).calls[call].group);
   const CallSummary& planned = network_call(r, call);
   const bool copy = program(r).calls[call].over_host_link();  // of no group, and met by nobody
+  // Calls of a trace and copies meet under the number of their group, each once.
   const std::uint64_t made = planned.once || copy ? 0 : ranks_[r].calls_made[kind]++;
   const std::uint64_t nth = made * group_kinds + kind;
+  // Groups have few calls open at a time, so that a search beats a map.
   auto& open = open_meetings_[std::min<std::size_t>(planned.group, open_meetings_.size() - 1)];
   auto found = std::ranges::find(open, nth, &OpenMeeting::nth);
   if (found == open.end()) found = open.insert(found, {nth, new_meeting(ranks_[r].call_of[call])});
   const std::uint32_t id = found->id;
+  // With the last member nobody can come any more: the entry makes room.
   if (meetings_[id].members.size() + 1 == calls_[meetings_[id].call].arrivals) {
     *found = open.back();
     open.pop_back();
@@ -193,6 +204,7 @@ void Replayer::begin_meeting(std::uint32_t id) {
   if (call.lone) {
     lone_flows_ += call.flows;
     finish_alone(id, meeting.start + call.alone);
+    // Members learn the start now and the end as an event: others may slow the flows until then.
     return;
   }
   for (Meeting::Member& member : meeting.members) {
@@ -230,6 +242,7 @@ void Replayer::begin_phase(std::uint32_t id, double now) {
   for (std::size_t i = 0; i < flows.size(); ++i) {
     const NetworkFlow& flow = flows[i];
     if (flow.path.empty()) {
+      // Flows without bytes are barriers, not transfers.
       lone_flows_ += flow.bytes > 0 ? 1 : 0;
       engine_.post(now + flow.latency + flow.alone, tag_of(Tag::phase_part, id));
     } else {
@@ -258,6 +271,7 @@ void Replayer::finish(std::uint32_t id, double end) {
 
 /// Its end is known with its start, so that both are told at once.
 void Replayer::finish_alone(std::uint32_t id, double end) {
+  // Both dates are known now, so that the logs need no tickets.
   const Meeting& meeting = meetings_[id];
   unsettled_ += meeting.members.size();
   for (const Meeting::Member& member : meeting.members) {
@@ -300,6 +314,7 @@ bool Replayer::wait_slot(RankIndex r, std::uint32_t slot) {
   RankState& rank = ranks_[r];
   SlotState& state = rank.slots[slot];
   expects(state.issued, "a slot is issued before it is awaited");
+  // Not over, or not begun: whoever ends it wakes the rank.
   if (state.end == unknown_time) {
     rank.waiting = Waiting::slot;
     rank.waiting_slot = slot;
@@ -314,6 +329,7 @@ bool Replayer::wait_slot(RankIndex r, std::uint32_t slot) {
   if (crosses_stages) rank.met_after_pipeline = true;
   const std::uint32_t recorded =
       recorder_ ? recorder_->communication_of(r, state.entry) : Recording::none;
+  // First what the call took from the device while it ran, then what is left to wait for.
   give_cores(r, state, call.kind, recorded);
   idle(r, state.end, state.start, call.kind, state.host, after_pipeline, recorded);
   return true;

@@ -1,4 +1,4 @@
-#include "communication_log.hpp"
+#include "stepcast/sim/replay/communication_log.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -20,6 +20,7 @@ CommunicationLog::Ticket CommunicationLog::insert(double start, double end, Expo
   const auto before = [&](const Interval& i) {
     return i.start < earlier || (i.start <= later && i.kind <= kind);
   };
+  // Neighbours are moved back one by one: what comes in late is nearly in order.
   std::size_t place = intervals_.size();
   intervals_.emplace_back();
   for (; place > first_ && !before(intervals_[place - 1]); --place)
@@ -55,6 +56,7 @@ void CommunicationLog::split(const Wait& wait, RankTimes& times,
   const auto note = [&](double from, double to, WaitPart part, ExposedKind kind) {
     if (pieces && to > from) pieces->push_back({from, to, part, kind});
   };
+  // Nothing moved here: first the host was late, then it compiled, then others were late.
   const auto uncovered = [&](double a, double b) {
     const double host = std::clamp(wait.host.at, a, b);
     const double prompt = std::clamp(wait.host.prompt, a, host);
@@ -68,6 +70,7 @@ void CommunicationLog::split(const Wait& wait, RankTimes& times,
   double at = wait.from;
   for (std::size_t i = first_; i < intervals_.size() && at < wait.to; ++i) {
     const Interval& interval = intervals_[i];
+    // Intervals come by start; each covers what none before it has.
     if (interval.start >= wait.to) break;
     if (interval.end <= at) continue;
     if (interval.start > at) uncovered(std::exchange(at, interval.start), interval.start);
@@ -83,12 +86,14 @@ void CommunicationLog::split(const Wait& wait, RankTimes& times,
 void CommunicationLog::settle(double time, double device, StepBooks& books,
                               std::vector<Recording::Piece>* pieces) {
   std::size_t settled = 0;
+  // Waits end in order of time, so that the first unsettled one ends the loop.
   while (settled < waits_.size() && waits_[settled].to <= time) {
     const Wait& wait = waits_[settled++];
     forget(wait.from, books);
     split(wait, books.times[wait.to <= books.first_end ? 0 : 1], pieces);
   }
   waits_.erase(waits_.begin(), waits_.begin() + static_cast<std::ptrdiff_t>(settled));
+  // No later wait reaches behind the clock of the device, or behind the first wait that is open.
   forget(std::min(time, waits_.empty() ? device : waits_.front().from), books);
   intervals_.erase(intervals_.begin(), intervals_.begin() + static_cast<std::ptrdiff_t>(first_));
   first_ = 0;
@@ -100,6 +105,7 @@ void CommunicationLog::settle(double time, double device, StepBooks& books,
 void CommunicationLog::forget(double time, StepBooks& books) {
   for (; first_ < intervals_.size() && intervals_[first_].end <= time; ++first_) {
     const Interval& interval = intervals_[first_];
+    // Overlapping communications count once.
     const double from = std::max(interval.start, covered_until_);
     const double cut = std::clamp(books.first_end, from, std::max(from, interval.end));
     books.times[0].communication += Seconds{cut - from};

@@ -9,6 +9,7 @@ namespace {
 /// Ring of the context group: how long it is, and where a context rank stands in it.
 struct Ring {
   explicit Ring(const ParallelPlan& plan) {
+    // Ulysses gathers the sequence inside its groups; the ring is over the others.
     using Algorithm = ParallelPlan::ContextAlgorithm;
     if (plan.context_algorithm == Algorithm::ulysses) ulysses = plan.cp;
     if (plan.context_algorithm == Algorithm::hybrid) ulysses = plan.ulysses_degree;
@@ -72,6 +73,7 @@ double AttentionLoads::mean_tokens() const {
 
 /// The step with even loads says what the imbalance costs, since everything else in it is the same.
 AttentionLoads AttentionLoads::evened() const {
+  // Every slot has the mean, so that nothing but the imbalance is missing.
   const AttentionLoad one{mean_pairs(), mean_tokens()};
   return {{std::vector<AttentionLoad>(sequences.front().size(), one)},
           std::vector<std::uint32_t>(of_rank.size(), 0)};
@@ -87,6 +89,7 @@ std::optional<DataPlan> plan_data(const DataSpec& spec, const WorkloadSpec& work
   DataPlan result{packing(spec.packing).pack(*spec.documents, shape), {}};
   const Ring ring{plan};
   AttentionLoads& loads = result.loads;
+  // Known sequences by value: equal loads are one number.
   std::map<std::vector<std::pair<double, double>>, std::uint32_t> known;
   std::vector<std::uint32_t> sequence_of(static_cast<std::size_t>(plan.dp * ring.size));
   for (std::int64_t replica = 0; replica < plan.dp; ++replica) {
@@ -119,6 +122,7 @@ std::vector<std::uint64_t> told_apart(const std::vector<std::uint64_t>& keys,
     const std::uint64_t key = keys.empty() ? 0 : keys[r];
     result.push_back(known.try_emplace({key, by[r]}, known.size()).first->second);
   }
+  // One key for all says nothing, and an empty list says that.
   if (known.size() <= 1) result.clear();
   return result;
 }

@@ -1,7 +1,7 @@
 #pragma once
 #include <algorithm>
 
-#include "stepcast/topology/cluster_spec.hpp"
+#include "stepcast/topology/device_spec.hpp"
 
 namespace stepcast {
 

@@ -18,6 +18,7 @@ LinkHistory::LinkHistory(const NetworkMap& network)
       links_(network.links.size()),
       part_{shortest_part} {
   for (std::uint32_t l = 0; l < network.links.size(); ++l) {
+    // From links by flow to flows by link: calls ask by flow.
     for (const auto& [flow, weight] : network.links[l].loads) {
       if (of_flow_.size() <= flow) of_flow_.resize(flow + 1);
       of_flow_[flow].emplace_back(l, weight);
@@ -27,6 +28,7 @@ LinkHistory::LinkHistory(const NetworkMap& network)
 }
 
 void LinkHistory::add_flow(const NetworkFlow& flow, Loads& loads) const {
+  // World calls that run alone have no number, and load no link that is described.
   if (flow.number == NetworkFlow::unnumbered || flow.number >= of_flow_.size()) return;
   for (const auto& [link, weight] : of_flow_[flow.number]) {
     const auto known = std::ranges::find(loads, link, &Load::link);
@@ -55,6 +57,7 @@ void LinkHistory::add_transfer(Channel channel, std::uint32_t sender, double fro
 
 void LinkHistory::add(const Loads& loads, double from, double to) {
   if (loads.empty()) return;
+  // The run turned out longer: each two parts become one, until it fits.
   while (to >= part_ * static_cast<double>(parts)) lengthen();
   for (const auto& [link, bytes] : loads) {
     links_[link].bytes += bytes;
@@ -70,6 +73,7 @@ void LinkHistory::spread(std::vector<float>& busy, double from, double to, doubl
     busy[first] += static_cast<float>(seconds);
     return;
   }
+  // A load is even over its time: the first and the last part have their share of it.
   const double pace = seconds / (to - from);
   busy[first] += static_cast<float>(pace * (static_cast<double>(first + 1) * part_ - from));
   for (std::size_t i = first + 1; i < last; ++i) busy[i] += static_cast<float>(pace * part_);

@@ -12,6 +12,7 @@ void read(const StageProgram& program, const Instructions& code, Orderly& orderl
   for (std::size_t i = 0; i < code.size(); ++i) {
     const auto* start = std::get_if<Communicate>(&code[i]);
     if (!start) continue;
+    // One place where it is not awaited at once is enough: the call is the same everywhere.
     if (!awaits(code, i + 1, start->slot)) orderly.awaited_at_once[start->call] = false;
     const auto stream = static_cast<std::size_t>(program.calls[start->call].stream);
     if (!start->after_compute) orderly.begin_early.set(stream);
@@ -30,6 +31,7 @@ Orderly orderly(const StageProgram& program) {
     for (const Instructions& pair : chunk.paired) read(program, pair, result);
   }
   read(program, program.epilogue, result);
+  // What a prologue issues may be under way whatever the units do.
   for (const Instruction& instruction : program.prologue)
     if (const auto* start = std::get_if<Communicate>(&instruction))
       result.awaited_at_once[start->call] = false;

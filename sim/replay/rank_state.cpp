@@ -46,8 +46,10 @@ class StateWriter {
 /// holds exactly what later instructions read.
 void RankState::append_state(bool free_host, bool follows_clock, double origin,
                              std::uint32_t micro_batch, std::vector<double>& state) const {
+  // Order and number of entries are fixed, so that two states can be compared place by place.
   StateWriter write(origin, micro_batch, state);
   write.time(clocks.device);
+  // A host that can no longer hold the device up has no part in what comes.
   if (!free_host) {
     write.time(clocks.main);
     write.time(clocks.worker);
@@ -61,10 +63,12 @@ void RankState::append_state(bool free_host, bool follows_clock, double origin,
   }
   for (const SlotState& slot : slots) {
     write.number(slot.awaited ? 1 : 0);
+    // What was awaited is over and has no effect.
     if (slot.awaited) continue;
     write.number(slot.call);
     write.time(slot.start);
     write.time(slot.end);
+    // Only a call that holds cores asks where the device was when it was issued.
     if (slot.held > 0) {
       write.time(slot.device);
       write.number(worked - slot.worked);
@@ -98,6 +102,7 @@ void RankState::append_state(bool free_host, bool follows_clock, double origin,
   write.number(static_cast<double>(inbox.size()));
   for (const Message& message : inbox) write.message(message);
   write.time(std::max(last_send_arrival, clocks.device));
+  // Clocks of devices depend on the past beyond the marks.
   if (follows_clock) {
     write.time(clock_state.worked_until());
     write.time(std::max(clock_state.slow_until(), clocks.device));

@@ -5,12 +5,13 @@
 #include <limits>
 #include <vector>
 
-#include "communication_log.hpp"
 #include "fifo.hpp"
 #include "idle_clock.hpp"
 #include "power_reserve.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
 #include "stepcast/sim/network/network_map.hpp"
+#include "stepcast/sim/replay/communication_log.hpp"
+#include "stepcast/sim/replay/message.hpp"
 #include "stepcast/sim/replay/recording.hpp"
 #include "stepcast/sim/replay/stall_plan.hpp"
 #include "stepcast/sim/replay/timeline.hpp"
@@ -23,7 +24,6 @@ namespace stepcast {
 
 inline constexpr std::size_t no_unit = std::numeric_limits<std::size_t>::max();
 inline constexpr std::size_t cache_line = 64;  ///< or what is likely to be one [B]
-inline constexpr double unknown_time = std::numeric_limits<double>::infinity();
 
 /// One collective that its members are about to do or are doing.
 struct Meeting {
@@ -64,20 +64,6 @@ struct StreamState {
   Fifo<Pending, 1> queue;  ///< issued, not ended
   bool busy = false;       ///< its head has arrived at its meeting
   double free_at = 0;
-};
-
-/// A pipeline message and, at the receiver, when it moved.
-struct Message {
-  bool gradient;  ///< or an output
-  MicroBatch micro_batch;
-  Chunk chunk;  ///< of the unit that consumes it
-  SequenceSlice slice;
-  double start = unknown_time, arrival = unknown_time;
-  std::uint32_t recorded = Recording::none;  ///< in Recording::communications
-  bool same_unit(const Message& o) const {
-    return gradient == o.gradient && micro_batch == o.micro_batch && chunk == o.chunk &&
-           slice == o.slice;
-  }
 };
 
 /// One in-order sending channel to one peer in one direction.

@@ -15,6 +15,7 @@ Recorder::Recorder(Recording& out, const NetworkMap& network,
   std::vector<bool> seen(programs.size());
   for (std::size_t c = 0; c < count; ++c) {
     const std::uint32_t stage = classes.stage[c].value;
+    // The first ones, and where asked for one of each stage, so that every stage can be drawn.
     records_[c] = c < recorded.first || (recorded.of_each_stage && !seen[stage]);
     seen[stage] = true;
   }
@@ -23,6 +24,7 @@ Recorder::Recorder(Recording& out, const NetworkMap& network,
   last_on_channel_.resize(count * lanes, none);
   out_ = {};
   out_.ranks.resize(count);
+  // When every class is recorded, sums over all of them are not needed.
   if (std::ranges::find(records_, false) == records_.end()) return;
   for (const StageProgram& program : programs)
     out_.worked.emplace_back(program.variants.size() + 1,
@@ -64,6 +66,7 @@ void Recorder::end_step(std::uint32_t r, double device) {
 
 /// What is added up has no dates, so that the step is told by those that the class has ended.
 void Recorder::add_work(std::uint32_t r, std::uint32_t segment, double seconds) {
+  // The first step fills the pipeline: of several steps the others count.
   auto& sums = steps_[r] == 0 ? first_step_ : out_.worked;
   const RankClasses& classes = network_.classes;
   Recording::Worked& sum = sums[classes.stage[r].value][classes.variant[r]][segment];
@@ -91,6 +94,7 @@ std::uint32_t Recorder::add(std::uint32_t r, const Clocks& before, Recording::En
   entry.unit = cursor.unit;
   cursor.last = entry.after;
   entries.push_back(entry);
+  // A run that is too long is told with what it had so far.
   if (++entries_ > most_recorded_entries) refuse_long_recording(static_cast<double>(entries_));
   return static_cast<std::uint32_t>(entries.size() - 1);
 }
@@ -161,6 +165,7 @@ void Recorder::member(std::uint32_t communication, const Recording::Member& memb
   Recording::Member known = member;
   if (records(member.rank_class)) {
     std::uint32_t& last = last_on_channel_[member.rank_class * channels_ + channel];
+    // In-order streams: what came before on the lane may be why this one began late.
     known.before = last;
     if (member.entry != none) {
       out_.ranks[member.rank_class].entries[member.entry].communication = communication;

@@ -20,7 +20,9 @@ double certain_entries(const Instructions& code) {
   }));
 }
 
-const Instructions& code_of(const ChunkProgram& chunk, UnitKind kind) {
+}  // namespace
+
+const Instructions& usual_code(const ChunkProgram& chunk, UnitKind kind) {
   switch (kind) {
     case UnitKind::forward:
       return chunk.forward;
@@ -34,17 +36,17 @@ const Instructions& code_of(const ChunkProgram& chunk, UnitKind kind) {
   return chunk.backward;
 }
 
-}  // namespace
-
 double least_entries(const StageProgram& program, const StageOrder& order) {
   std::map<std::tuple<UnitKind, std::uint32_t, std::uint32_t>, double> known;
   double sum = 0;
   for (const Unit& unit : order) {
+    // Pairs leave what their joint code leaves, which is not counted here.
     if (unit.with_next) return 0;
+    // Units of a kind, chunk and slice run the same code: counted once.
     const auto [entry, added] =
         known.try_emplace({unit.kind, unit.chunk.value, unit.slice.value}, 0);
     if (added)
-      entry->second = certain_entries(code_of(program.of(unit.chunk, unit.slice), unit.kind));
+      entry->second = certain_entries(usual_code(program.of(unit.chunk, unit.slice), unit.kind));
     sum += entry->second;
   }
   return sum;

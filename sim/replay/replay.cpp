@@ -66,17 +66,20 @@ Replayer::Replayer(const ReplayInput& input)
   const auto ranks = static_cast<RankIndex>(map_.classes.representative.size());
   crowded_ = ranks > crowd;
   expect_allocations(ranks * room_per_rank);
+  // Peers in a plain list: prefetching must not read the map that it wants to spare.
   for (std::size_t c = 0; crowded_ && c < channels; ++c)
     for (const NetworkHop& hop : map_.hops[c]) peers_[c].push_back(hop.peer);
   if (input.record)
     recorder_.emplace(*input.record, map_, input.programs, input.recorded, streams + channels);
   if (recorder_) refuse_long_recording(recorded_entries());
+  // With kinds of nodes a stage has several programs, of which the order may differ.
   if (!input.kinds)
     for (const StageProgram& stage : input.programs) orderly_.push_back(orderly(stage));
   std::uint32_t groups = 0;
   calls_.reserve(map_.calls.size());
   for (const NetworkCall& call : map_.calls) {
     calls_.push_back(summary_of(call));
+    // Calls of the whole world share the last place of the list.
     if (call.group != NetworkCall::no_group) groups = std::max(groups, call.group + 1);
   }
   open_meetings_.resize(groups + 1);
@@ -91,6 +94,7 @@ Replayer::Replayer(const ReplayInput& input)
     rank.program = &program_of(r);
     rank.call_of = map_.call_of[r].data();
     rank.order = &input.orders[rank.stage.value];
+    // Only programs that compile pay for following it.
     if (compiles(*rank.program)) rank.host_queue.follow_compiling();
     start_stalls(r);
     if (recorder_) recorder_->host_speed(r, rank.speed.host);
@@ -98,6 +102,7 @@ Replayer::Replayer(const ReplayInput& input)
 }
 
 Timeline Replayer::run() {
+  if (watched_) expect_work(expected());
   for (auto r = static_cast<RankIndex>(ranks_.size()); r-- > 0;) wake(r);
   work();
   engine_.run(*this);
@@ -110,12 +115,15 @@ Timeline Replayer::run() {
 /// Ranks run ahead of the engine's clock as far as what they wait for is known.
 void Replayer::work() {
   while (!ready_.empty() || !free_streams_.empty()) {
+    // Rank 0 is about to go on from a mark and all others have done what they can.
     if (mark_due_ && free_streams_.empty() && ready_.front() == 0) consider_skip();
+    // Streams first: what they begin may let ranks go on.
     if (!free_streams_.empty()) {
       const auto [r, stream] = free_streams_.back();
       free_streams_.pop_back();
       pump_stream(r, stream);
     } else {
+      // A rank may be woken more than once, and be done by then.
       const RankIndex r = ready_.front();
       ready_.pop_front();
       if (ranks_[r].waiting != Waiting::done) advance(r);
@@ -149,6 +157,7 @@ bool Replayer::run_step(RankIndex r) {
     rank.pc = 0;
   }
   while (rank.phase == RankState::Phase::units && rank.unit < rank.order->size()) {
+    // Where a period begins, the others get the chance to catch up, so that states can be compared.
     if (at_mark(rank)) {
       yield_at_mark(r);
       return false;
@@ -168,6 +177,7 @@ void Replayer::end_step(RankIndex r) {
   if (recorder_) recorder_->end_step(r, rank.end);
   double& end = step_ends_[rank.step];
   end = std::max(end, rank.end);
+  // Where its own first step ends: the books tell first and later steps apart by it.
   if (rank.step == 0 && step_ends_.size() > 1) rank.books.first_end = rank.end;
   ++rank.step;
   rank.phase = RankState::Phase::begin;
@@ -177,6 +187,7 @@ void Replayer::end_step(RankIndex r) {
   std::ranges::fill(rank.begun.gradients, 0U);
   rank.met_after_pipeline = false;
   rank.marked_unit = no_unit;
+  // Marks compare units of one step.
   if (r == 0) marks_ = {};
 }
 
@@ -194,6 +205,7 @@ bool Replayer::next_instruction(RankIndex r, const Instructions& code) {
 /// A collection that is due happens at the next host instruction, whatever that is.
 bool Replayer::execute(RankIndex r, const Instruction& instruction) {
   RankState& rank = ranks_[r];
+  // Pauses of the host happen between instructions.
   collect_garbage(rank);
   if (const auto* run = std::get_if<Compute>(&instruction)) {
     compute(r, run->segment);
@@ -204,6 +216,7 @@ bool Replayer::execute(RankIndex r, const Instruction& instruction) {
   } else if (const auto* sync = std::get_if<HostSync>(&instruction)) {
     synchronise(r, host(r).synchronise.value(), sync->of_copy);
   } else {
+    // A copy to the host stands here in the compute stream; a later sync may wait for it alone.
     rank.copied = rank.clocks.device;
   }
   return true;
@@ -216,6 +229,7 @@ double Replayer::attention_factor(RankIndex r, std::uint32_t segment) const {
   const RankState& rank = ranks_[r];
   const AttentionLoads& loads = *input_.loads;
   const auto& sequence = loads.sequences[loads.of_rank[rank.id.value]];
+  // In the second half of a pair the micro-batch is that of the backward.
   const std::size_t unit = rank.unit + (rank.part == RankState::Part::second ? 1 : 0);
   const AttentionLoad& load = sequence[(*rank.order)[unit].micro_batch.value];
   return attention[segment].factor(load.pairs, load.tokens);
@@ -226,6 +240,7 @@ void Replayer::synchronise(RankIndex r, double cost, bool of_copy) {
   RankState& rank = ranks_[r];
   const Clocks before = rank.clocks;
   CompileLag& lag = rank.host_queue.compile_lag();
+  // After a copy alone the host is let go where the copy stood, not where the stream is now.
   if (of_copy) {
     lag.wait(before.main, rank.copied);
     rank.clocks.main = std::max(before.main, rank.copied) + cost;
@@ -249,8 +264,10 @@ void Replayer::compute(RankIndex r, std::uint32_t index) {
   times.computing += Seconds{worked};
   rank.worked += worked;
   times.segments += 1;
+  // Rounding alone does not make a segment host-bound.
   if (took <= worked * (1 + host_bound_margin)) return;
   times.host_bound_segments += 1;
+  // What compiling held up is known by the queue; the rest was plain dispatch.
   const double compiled = std::min(rank.host_queue.compile_stall(), took - worked);
   const double issued = took - worked - compiled;
   times.host_stall += Seconds{issued};
@@ -264,6 +281,7 @@ void Replayer::compute(RankIndex r, std::uint32_t index) {
 /// Waits for what the unit, or both units of the pair, need; then they count as begun.
 bool Replayer::receive_inputs(RankIndex r) {
   RankState& rank = ranks_[r];
+  // Both inputs of a pair are posted and awaited one after the other, in the order of the units.
   const Unit* unit = &(*rank.order)[rank.unit];
   const std::size_t units = unit->with_next ? 2 : 1;
   if (rank.pc == 0) {
@@ -273,6 +291,7 @@ bool Replayer::receive_inputs(RankIndex r) {
   for (; rank.pc <= units; ++rank.pc) {
     if (!receive(r, unit[rank.pc - 1])) return false;
   }
+  // Counted when they begin: first and last units of a chunk have other code.
   for (std::size_t i = 0; i < units; ++i) rank.begun.begin(unit[i]);
   return true;
 }
@@ -284,6 +303,7 @@ bool Replayer::run_code(RankIndex r) {
   const auto alone = [&](const Unit& u) -> const Instructions& {
     return unit_code(rank.begun, program(r), input_.shape, u);
   };
+  // No joint code: the first forward, the last backward, or a program that does not pair.
   const Instructions* together =
       unit->with_next ? pair_code(rank.begun, program(r), input_.shape, *unit, unit[1]) : nullptr;
   if (rank.part == RankState::Part::code) {
@@ -301,6 +321,7 @@ bool Replayer::run_unit(RankIndex r) {
   using Part = RankState::Part;
   RankState& rank = ranks_[r];
   const Unit* unit = &(*rank.order)[rank.unit];
+  // Each part may have to wait; the rank comes back to the part it stands in.
   if (rank.part == Part::receive) {
     if (!receive_inputs(r)) return false;
     rank.part = Part::code;
@@ -316,6 +337,7 @@ bool Replayer::run_unit(RankIndex r) {
     }
   }
   if (rank.part == Part::send) {
+    // Both outputs leave at the end of the pair.
     send(r, *unit);
     if (unit->with_next) send(r, unit[1]);
     rank.part = Part::settle;
@@ -323,6 +345,8 @@ bool Replayer::run_unit(RankIndex r) {
   if (rank.part == Part::settle && !settle_send(r)) return false;
   end_unit(r);
   settle_when_due();
+  constexpr std::uint64_t units_between = 1 << 14;
+  if (watched_ && ++units_ % units_between == 0) tell_progress(r);
   rank.part = Part::receive;
   rank.pc = 0;
   rank.unit += unit->with_next ? 2 : 1;
@@ -331,6 +355,7 @@ bool Replayer::run_unit(RankIndex r) {
 
 /// One rank is named and not all of them, since the others most likely wait for it.
 void Replayer::report_deadlock() const {
+  // A clock beyond its range makes ranks wait for dates that never come.
   if (engine_.now() > latest_date) refuse_late_date();
   for (RankIndex r = 0; r < ranks_.size(); ++r) {
     const RankState& rank = ranks_[r];
@@ -370,6 +395,7 @@ void Replayer::on_event(double now, std::uint64_t tag) {
 void Replayer::on_flow_end(double now, std::uint64_t tag) {
   const std::uint64_t index = tag / tag_kinds;
   if (static_cast<Tag>(tag % tag_kinds) == Tag::phase_part) {
+    // The flow's number rides in the upper half of the index.
     const auto id = static_cast<std::uint32_t>(index);
     const Meeting& meeting = meetings_[id];
     const NetworkFlow& flow = map_.calls[meeting.call].phases[meeting.phase][index >> 32];

@@ -9,6 +9,7 @@
 #include "orderly.hpp"
 #include "rank_state.hpp"
 #include "recorder.hpp"
+#include "stepcast/base/long_work.hpp"
 #include "stepcast/sim/replay/replay.hpp"
 
 namespace stepcast {
@@ -42,6 +43,10 @@ class Replayer : public EngineClient {
 
  private:
   using RankIndex = std::uint32_t;
+
+  /// How much of the machine the run will take, before it begins.
+  LongWork expected() const;
+  void tell_progress(RankIndex r) const;
 
   // program execution
   void work();
@@ -195,11 +200,12 @@ class Replayer : public EngineClient {
   std::array<std::deque<Mark>, 4> marks_;  ///< the last ones, by kind of their units
   bool mark_due_ = false;
   std::vector<Recording::Piece> pieces_;  ///< of waits that are being settled, for the recording
-  bool may_recur_;        ///< nothing random or dated stands in the way of repetition
-  bool crowded_ = false;  ///< there are more ranks than a cache holds
+  bool may_recur_;  ///< nothing random or dated stands in the way of repetition
+  const bool watched_ = is_work_watched();
+  bool crowded_ = false;                                ///< there are more ranks than a cache holds
   std::array<std::vector<RankIndex>, channels> peers_;  ///< [channel][rank] when it is crowded
   bool host_is_free_;  ///< no instruction costs host time, so the device never waits for it
-  std::uint64_t tasks_ = 0, lone_flows_ = 0, unsettled_ = 0, skipped_micro_batches_ = 0;
+  std::uint64_t units_ = 0, tasks_ = 0, lone_flows_ = 0, unsettled_ = 0, skipped_micro_batches_ = 0;
 };
 
 }  // namespace stepcast

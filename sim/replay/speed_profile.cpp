@@ -26,6 +26,7 @@ Stretch stretch_at(const SpeedProfile& p, double time) {
   Stretch s{0, 0};
   if (repeats(p) && time >= p.changes[p.first_repeated].from) {
     s = {p.first_repeated, std::floor((time - p.changes[p.first_repeated].from) / p.period)};
+    // A period before or after by rounding: the date itself decides.
     if (date(p, s) > time) --s.repetition;
     if (date(p, {s.change, s.repetition + 1}) <= time) ++s.repetition;
   }
@@ -62,6 +63,7 @@ double SpeedProfile::next_change(double time) const {
 
 /// Whole repetitions are skipped at once, since a long run meets many of them.
 double SpeedProfile::end_of(double start, double device) const {
+  // One factor for ever needs no search.
   if (steady()) return start + device * factor_at(start);
   double now = start, left = device;
   for (bool skipped = !repeats(*this);;) {
@@ -72,6 +74,7 @@ double SpeedProfile::end_of(double start, double device) const {
     if (now + left * factor <= until) return now + left * factor;
     left -= (until - now) / factor;
     now = until;
+    // Once, as soon as the changes repeat: whole periods do a known amount of work.
     if (skipped || now < changes[first_repeated].from) continue;
     const double work = work_of_period(*this), whole = std::floor(left / work);
     now += whole * period;

@@ -20,6 +20,7 @@ double factor_at(const SpreadSpec::Distribution& law, double z) {
 
 /// One of the numbers of the file, each as likely.
 double drawn_of_file(const std::vector<double>& factors, double uniform) {
+  // A uniform number may round up to 1.
   const auto index = static_cast<std::size_t>(uniform * static_cast<double>(factors.size()));
   return factors[std::min(index, factors.size() - 1)];
 }
@@ -39,11 +40,13 @@ double device_factor(const SpreadSpec& spec, const SpreadSpec::Device& law, std:
                      std::uint32_t node) {
   const double shared = law.node_correlation;
   if (law.neutral() || shared == 0) return drawn(spec, law, spread_device_stream, device);
+  // Square root: two devices share the node's number when both take it, with probability `shared`.
   if (law.law == Law::empirical) {
     const double coin = uniform_number(seed_of(spec), device, spread_shared_stream, 1);
     return coin < std::sqrt(shared) ? drawn(spec, law, spread_shared_stream, node)
                                     : drawn(spec, law, spread_device_stream, device);
   }
+  // Variances add up to one: shared and 1 - shared.
   const double own = normal_number(seed_of(spec), device, spread_device_stream, 0);
   const double common = normal_number(seed_of(spec), node, spread_shared_stream, 0);
   return factor_at(law, std::sqrt(shared) * common + std::sqrt(1 - shared) * own);
@@ -52,6 +55,7 @@ double device_factor(const SpreadSpec& spec, const SpreadSpec::Device& law, std:
 /// On device and host time of all devices of the node.
 double slowness(const SpreadSpec& spec, std::uint32_t node) {
   if (!spec.node || spec.node->slow_share == 0) return 1;
+  // Device and host alike: a slow node is slow in all that it does.
   const bool slow =
       uniform_number(seed_of(spec), node, spread_slow_stream, 0) < spec.node->slow_share;
   return slow ? spec.node->slow_factor : 1;
@@ -59,6 +63,7 @@ double slowness(const SpreadSpec& spec, std::uint32_t node) {
 
 double event_factor(const SpreadSpec& spec, std::uint32_t device) {
   if (!spec.transient) return 1;
+  // In an event for the whole run, or not: a step is short against it.
   const double drawn = uniform_number(seed_of(spec), device, spread_event_stream, 0);
   return drawn < spec.transient->probability() ? spec.transient->factor : 1;
 }
@@ -71,6 +76,7 @@ std::vector<SpeedFactors> spread_factors(const SpreadSpec& spec, std::int64_t de
   for (std::uint32_t d = 0; d < factors.size(); ++d) {
     const auto node = static_cast<std::uint32_t>(d / node_devices);
     const double slow = slowness(spec, node);
+    // Factors of several keys multiply.
     SpeedFactors& f = factors[d];
     f.device = slow * event_factor(spec, d);
     f.host = slow;

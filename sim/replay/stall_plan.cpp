@@ -33,6 +33,7 @@ bool saves(const StallsSpec& spec) {
 void spread(const SpreadSpec& spec, const Placement& placement, const ClusterSpec& cluster,
             std::vector<SpeedFactors>& speeds) {
   if (spec.neutral()) return;
+  // Draws go by device: as many as the cluster has, whatever the plan uses.
   const auto devices = std::max<std::int64_t>(cluster.devices, placement.world());
   const std::vector<SpeedFactors> drawn = spread_factors(spec, devices, cluster.node_devices);
   for (std::uint32_t r = 0; r < speeds.size(); ++r) {
@@ -47,6 +48,7 @@ void spread(const SpreadSpec& spec, const Placement& placement, const ClusterSpe
 std::vector<SpeedFactors> speeds(const StallsSpec& spec, const Placement& placement,
                                  const ClusterSpec& cluster) {
   std::vector<SpeedFactors> result(placement.world());
+  // Looked up by what the key names: device, slot in its node, node.
   std::map<std::int64_t, double> of_device, of_node, of_slot;
   for (const auto& slow : spec.slow_devices)
     for (const std::int64_t device : slow.devices) of_device[device] = slow.factor;
@@ -59,11 +61,13 @@ std::vector<SpeedFactors> speeds(const StallsSpec& spec, const Placement& placem
     const auto slow_device = of_device.find(device);
     const auto slow_host = of_node.find(device / cluster.node_devices);
     const auto hot = of_slot.find(device % cluster.node_devices);
+    // Named devices and hot slots multiply; hosts are named by node.
     if (slow_device != of_device.end()) result[r].device = slow_device->second;
     if (hot != of_slot.end()) result[r].device *= hot->second;
     if (slow_host != of_node.end()) result[r].host = slow_host->second;
   }
   if (spec.spread) spread(*spec.spread, placement, cluster, result);
+  // Factors of 1 all over are no stall, and ranks stay alike.
   if (std::ranges::all_of(result, [](const SpeedFactors& s) { return s == SpeedFactors{}; }))
     result.clear();
   return result;
@@ -74,11 +78,13 @@ SpeedProfile profile(Intervals intervals) {
   std::ranges::sort(intervals, {}, &StallsSpec::Throttling::from);
   SpeedProfile result{{{0, 1}}};
   const auto change = [&result](Seconds date, double factor) {
+    // Intervals may touch: of two changes at one date the later counts.
     if (result.changes.back().from == date.value()) result.changes.pop_back();
     result.changes.push_back({date.value(), factor});
   };
   for (const StallsSpec::Throttling* interval : intervals) {
     change(interval->from, interval->factor);
+    // A repeating interval is the only one, so that its two changes are what repeats.
     result.first_repeated = result.changes.size() - 1;
     change(interval->until, 1);
     result.period = interval->period.value();
@@ -100,6 +106,7 @@ void throttle(StallPlan& plan, const Placement& placement) {
   for (std::uint32_t r = 0; r < placement.world(); ++r) {
     const auto found = of_device.find(placement.device_of(Rank{r}).value);
     if (found == of_device.end()) continue;
+    // Profiles are compared by value, since few are distinct.
     const SpeedProfile wanted = profile(found->second);
     const auto known = std::ranges::find(plan.profiles, wanted);
     plan.profile[r] = static_cast<std::uint32_t>(known - plan.profiles.begin());
@@ -156,6 +163,7 @@ bool StallPlan::any() const {
 
 /// Random draws tell all ranks apart, because each rank has numbers of its own.
 std::vector<std::uint64_t> StallPlan::keys() const {
+  // Own numbers per rank: no two ranks may share a class.
   const bool own = jitters(spec) || allocator_pauses(spec);
   // Suffering alike is equality, which a hash could only make likely.
   std::map<std::tuple<double, double, std::uint32_t, double, std::size_t>, std::uint64_t> known;
@@ -167,6 +175,7 @@ std::vector<std::uint64_t> StallPlan::keys() const {
     result[r] =
         known.try_emplace({s.device, s.host, p, gc, own ? r : 0}, known.size()).first->second;
   }
+  // One class needs no keys, and an empty list folds as much.
   if (known.size() <= 1) result.clear();
   return result;
 }

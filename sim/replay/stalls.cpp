@@ -22,7 +22,9 @@ void Replayer::begin_step(RankIndex r) {
   const StallsSpec::DataLoader& loader = *input_.stalls->spec.data_loader;
   RankState& rank = ranks_[r];
   const auto ahead = static_cast<std::size_t>(loader.prefetch);
+  // The first batches are there from the beginning.
   if (rank.step >= ahead) {
+    // With prefetch the loader was asked when the batch `ahead` steps before was taken.
     const double asked = ahead == 0 ? rank.clocks.main : rank.step_begins[rank.step - ahead];
     rank.data_ready = std::max(rank.data_ready, asked) + loader.time_per_step.value();
     rank.host_queue.compile_lag().wait(rank.clocks.main, rank.data_ready);
@@ -36,8 +38,10 @@ void Replayer::begin_step(RankIndex r) {
 void Replayer::begin_unit(RankIndex r) {
   if (!input_.stalls || !input_.stalls->spec.allocator_pauses) return;
   const StallsSpec::AllocatorPauses& pauses = *input_.stalls->spec.allocator_pauses;
+  // A pause of no length would still synchronise.
   if (pauses.duration <= Seconds{0}) return;
   RankState& rank = ranks_[r];
+  // Units count, not time: folded and unfolded runs draw the same numbers.
   const double drawn = uniform_number(static_cast<std::uint64_t>(pauses.seed), rank.id.value,
                                       allocator_stream, rank.units_run++);
   if (drawn >= pauses.probability) return;
@@ -56,6 +60,7 @@ void Replayer::collect_garbage(RankState& rank) {
   if (rank.clocks.main < rank.next_collection) return;
   const StallsSpec::GcPauses& pauses = *input_.stalls->spec.gc_pauses;
   const double period = pauses.period.value();
+  // The next date is in the future, however many were missed.
   rank.next_collection +=
       period * (1 + std::floor((rank.clocks.main - rank.next_collection) / period));
   rank.clocks.main += pauses.duration.value();
@@ -67,6 +72,7 @@ void Replayer::save_checkpoint(RankIndex r) {
   RankState& rank = ranks_[r];
   const StallsSpec& spec = input_.stalls->spec;
   if (spec.host_sync == StallsSpec::HostSyncAt::step) synchronise(r, host(r).synchronise.value());
+  // Step k, counted from 0, ends with a checkpoint when every_steps divides k + 1.
   if (!spec.checkpoint || (rank.step + 1) % spec.checkpoint->every_steps != 0) return;
   synchronise(r, spec.checkpoint->blocking_time.value());
   const double saved = rank.clocks.main;
@@ -78,6 +84,7 @@ double Replayer::jitter(RankIndex r) {
   const auto& spec = input_.stalls->spec.compute_jitter;
   if (!spec) return 1;
   RankState& rank = ranks_[r];
+  // exp(sigma z - sigma^2 / 2): the mean stays 1, so that jitter alone makes no device slower.
   const double z = normal_number(static_cast<std::uint64_t>(spec->seed), rank.id.value,
                                  jitter_stream, rank.segments_run++);
   return std::exp(spec->sigma * z - spec->sigma * spec->sigma / 2);
@@ -91,8 +98,10 @@ double Replayer::run_segment(RankIndex r, const Segment& segment, double work_fa
   if (input_.stalls) {
     speed.device *= jitter(r);
     const SpeedProfile& profile = *rank.profile;
+    // A clock with a state needs every operator's own start.
     if (input_.stalls->idle_clock || input_.stalls->power_cap)
       return run_by_clock(r, segment, speed);
+    // Throttling changes the factor at dates, which may fall into an operator.
     if (!profile.steady()) {
       double worked = 0;
       rank.clocks = rank.host_queue.run(
@@ -104,6 +113,7 @@ double Replayer::run_segment(RankIndex r, const Segment& segment, double work_fa
       return worked;
     }
   }
+  // A host that costs nothing leaves the matrix: no queue to ask.
   rank.clocks = host_is_free_ ? segment.matrix(speed).apply(rank.clocks)
                               : rank.host_queue.run(rank.clocks, segment, speed);
   return speed.device * segment.device_time();
@@ -124,8 +134,10 @@ double Replayer::run_by_clock(RankIndex r, const Segment& segment, const SpeedFa
   double worked = 0, lost = 0;
   const auto end_of = [&](double start, const OperatorCost& op) {
     const double work = speed.device * op.device;
+    // Operators without work must not wake an idle clock.
     if (!(work > 0)) return start;
     const double time = time_by_clock(rank, start, work, op.draw);
+    // What the clock alone made longer; a throttled clock stretches it further.
     lost += time - work;
     const double end = profile.steady() ? start + time : profile.end_of(start, time);
     rank.clock_state.end(end);

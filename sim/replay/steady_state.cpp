@@ -21,12 +21,14 @@ bool equal_state(const std::vector<double>& a, const std::vector<double>& b, dou
 
 /// Micro-batches after which the order of a stage and the state of a pipeline can repeat.
 std::int64_t Replayer::period() const {
+  // An interleaved stage repeats after a group, others after as many micro-batches as stages.
   return input_.shape.chunks > 1 ? input_.shape.group : input_.shape.stages;
 }
 
 /// The rank stands before a unit of chunk 0 that begins a period, for the first time.
 bool Replayer::at_mark(const RankState& rank) const {
   if (!may_recur_) return false;
+  // Between two units, and not twice before the same one.
   if (rank.part != RankState::Part::receive || rank.pc != 0 || rank.unit == rank.marked_unit)
     return false;
   const Unit& unit = (*rank.order)[rank.unit];
@@ -46,6 +48,7 @@ void Replayer::consider_skip() {
   mark_due_ = false;
   const RankState& first = ranks_.front();
   const Unit& unit = (*first.order)[first.unit];
+  // Forwards and backwards of rank 0 are compared with their like.
   std::deque<Mark>& marks = marks_[static_cast<std::size_t>(unit.kind)];
   Mark now;
   now.time = first.clocks.device;
@@ -54,11 +57,13 @@ void Replayer::consider_skip() {
   const auto same_pace = [&now](const Mark& before) {
     return before.length > 0 && std::abs(now.length - before.length) <= equal_times * now.time;
   };
+  // Paces are cheap to compare; states are compared only when a pace has come twice.
   if (std::ranges::any_of(marks, same_pace) && engine_.may_shift()) {
     settle();
     describe(now);
     for (auto before = marks.rbegin(); before != marks.rend(); ++before) {
       if (!same_pace(*before) || !skip_since(*before, now)) continue;
+      // Older marks describe dates before the jump.
       for (std::deque<Mark>& old : marks_) old.clear();
       return;
     }
@@ -69,6 +74,7 @@ void Replayer::consider_skip() {
 
 /// Whether the states are equal and something was skipped.
 bool Replayer::skip_since(const Mark& before, const Mark& now) {
+  // Marks at which the pace was not steady carry no state.
   if (before.ranks.empty() || !equal_state(before.state, now.state, now.time)) return false;
   const std::int64_t times = recurrences(before, now);
   if (times > 0) skip(before, now, times);
@@ -81,11 +87,13 @@ void Replayer::describe(Mark& mark) const {
       input_.stalls && (input_.stalls->idle_clock || input_.stalls->power_cap);
   for (const RankState& rank : ranks_) {
     mark.ranks.push_back({rank.unit, rank.begun, rank.books});
+    // A host behind the device, which costs nothing, cannot be felt any more.
     const bool free_host =
         host_is_free_ && std::max(rank.clocks.main, rank.clocks.worker) <= rank.clocks.device;
     rank.append_state(free_host, follows_clock, mark.time, mark.micro_batch, mark.state);
   }
   describe_meetings(mark);
+  // The order in which ranks go on decides ties.
   for (const RankIndex r : ready_) mark.state.push_back(r);
   engine_.append_state(
       mark.time, [this](std::uint64_t tag) { return name_of(tag); }, mark.state);
@@ -141,13 +149,17 @@ std::int64_t Replayer::recurrences(const Mark& before, const Mark& now) const {
   std::int64_t times = std::numeric_limits<std::int64_t>::max();
   const std::int64_t micro_batches = now.micro_batch - before.micro_batch;
   const std::size_t units = now.ranks.front().unit - before.ranks.front().unit;
+  // No unit in between: nothing has happened that could happen again.
   if (units == 0) return 0;
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     const Mark::Rank &a = before.ranks[r], &b = now.ranks[r];
+    // All ranks must have done the same number of units, and be amid them.
     if (b.unit - a.unit != units || ranks_[r].phase != RankState::Phase::units) return 0;
     for (std::size_t c = 0; c < a.begun.forwards.size(); ++c) {
+      // A first forward has code of its own and does not repeat.
       if (a.begun.forwards[c] < 2) return 0;
       const std::uint32_t moved = b.begun.gradients[c] - a.begun.gradients[c];
+      // Stop before the last gradient of a chunk, which starts reductions.
       if (moved > 0)
         times = std::min(
             times,
@@ -162,6 +174,7 @@ std::int64_t Replayer::recurrences(const Mark& before, const Mark& now) const {
     };
     // The rank may be inside its unit or pair, so that repeats too.
     const std::size_t inside = order[i].with_next ? 2 : 1;
+    // As far as the order of this rank goes on repeating itself.
     const std::size_t wanted =
         a.unit + inside +
         units * static_cast<std::size_t>(std::clamp<std::int64_t>(times, 0, 1 << 30));
@@ -176,6 +189,7 @@ std::int64_t Replayer::recurrences(const Mark& before, const Mark& now) const {
 void Replayer::skip(const Mark& before, const Mark& now, std::int64_t times) {
   const auto count = static_cast<double>(times);
   const double time = count * (now.time - before.time);
+  // Units, counters and books move on by as much as between the marks, so many times.
   const auto micro_batches =
       static_cast<std::uint32_t>(times) * (now.micro_batch - before.micro_batch);
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -191,12 +205,14 @@ void Replayer::skip(const Mark& before, const Mark& now, std::int64_t times) {
           static_cast<std::uint32_t>(times) * (b.begun.gradients[c] - a.begun.gradients[c]);
     }
     for (std::size_t k = 0; k < rank.books.times.size(); ++k) {
+      // Books after the period minus books before it are what one period adds.
       RankTimes period = b.books.times[k];
       add(period, a.books.times[k], -1);
       add(rank.books.times[k], period, count);
     }
     rank.shift(time, micro_batches);
   }
+  // The clock of the engine moves with those of the ranks.
   for (Meeting& meeting : meetings_) meeting.start += time;
   engine_.shift(time);
   skipped_micro_batches_ += micro_batches;

@@ -10,6 +10,7 @@ void cut(RankTimes& times, double amount) {
   std::vector<Seconds*> parts{&times.bubble, &times.other_idle, &times.host_stall,
                               &times.compile_stall};
   for (Seconds& part : times.exposed) parts.push_back(&part);
+  // Waiting first, then exposed communication, and work last of all.
   parts.push_back(&times.computing);
   for (Seconds* part : parts) {
     const double taken = std::min(amount, part->value());
@@ -49,6 +50,7 @@ Timeline Replayer::timeline() {
   Timeline result;
   const std::size_t steps = step_ends_.size();
   const double end = step_ends_.back();
+  // Each step from the end of the last rank in the one before.
   for (std::size_t k = 0; k < steps; ++k)
     result.steps.push_back(Seconds{step_ends_[k] - (k == 0 ? 0 : step_ends_[k - 1])});
   result.step_time = steps == 1
@@ -56,6 +58,7 @@ Timeline Replayer::timeline() {
                          : Seconds{(end - step_ends_.front()) / static_cast<double>(steps - 1)};
   for (RankIndex r = 0; r < ranks_.size(); ++r) {
     const RankState& rank = ranks_[r];
+    // Whoever is done early waits for the last rank: a bubble.
     idle(r, end, end, ExposedKind::pipeline, {}, true);
     settle(r, unknown_time, unknown_time);
     result.classes.push_back(steps == 1 ? rank.books.times[0]

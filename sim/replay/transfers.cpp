@@ -10,11 +10,13 @@ bool Replayer::receive(RankIndex r, const Unit& unit) {
   const Stage stage = rank.stage;
   const auto source = source_of(input_.shape, unit, stage);
   if (!source || source->stage == stage) return true;
+  // The ideal without a bubble: inputs are there, posting them still costs the host.
   if (!input_.await_inputs) {
     rank.issue(program(r).send_issue);
     return true;
   }
   const Message wanted{unit.kind != UnitKind::forward, unit.micro_batch, unit.chunk, unit.slice};
+  // Several messages of a channel may be on their way; the unit's own is wanted.
   const auto found =
       std::ranges::find_if(rank.inbox, [&](const Message& m) { return m.same_unit(wanted); });
   if (found == rank.inbox.end()) {
@@ -38,6 +40,7 @@ void Replayer::send(RankIndex r, const Unit& unit) {
   const bool output = unit.kind == UnitKind::forward;
   const Channel channel = channel_of(input_.shape.placement, unit.chunk, output);
   std::uint32_t entry = Recording::none;
+  // The output is there and the host has issued the send: the later of the two.
   const double ready =
       std::max(rank.clocks.device, issue(r, program(r).send_issue, true, entry).at);
   ++tasks_;
@@ -66,6 +69,7 @@ void Replayer::pump_channel(RankIndex r, Channel channel) {
   while (!c.busy && !c.queue.empty()) {
     const double start = std::max(c.queue.front().ready, c.free_at);
     c.busy = true;
+    // What can meet others begins at its date on the engine; the rest is arithmetic.
     const bool shared = !input_.boundary_latency && !map_.hop(channel, r).flow.path.empty();
     if (shared) {
       engine_.post(start, transfer_tag(r, channel));
@@ -79,6 +83,7 @@ void Replayer::pump_channel(RankIndex r, Channel channel) {
 /// asked for some events ahead, and what that points to right before. The end of a transfer mostly
 /// lets its receiver go on.
 void Replayer::foresee(const Coming& what) {
+  // Only transfers touch two ranks that may lie far apart in memory.
   if (!crowded_ || static_cast<Tag>(what.tag % tag_kinds) != Tag::transfer) return;
   const std::uint64_t index = what.tag / tag_kinds;
   const auto r = static_cast<RankIndex>(index / channels);
@@ -106,6 +111,7 @@ void Replayer::transfer(RankIndex r, Channel channel, double start) {
   c.ticket = ranks_[r].log.open(start, ExposedKind::pipeline);
   c.peer_ticket = ranks_[to.peer].log.open(start, ExposedKind::pipeline);
   unsettled_ += 2;
+  // A latency that replaces the network moves no bytes.
   if (input_.boundary_latency) {
     bytes_ended(r, channel, start);
   } else if (to.flow.path.empty()) {
@@ -147,6 +153,7 @@ void Replayer::bytes_ended(RankIndex r, Channel channel, double end) {
   if (recorder_) recorder_->moved(channel, r, message.start, end);
   if (recorder_ && message.recorded != Recording::none)
     recorder_->end(message.recorded, end, message.arrival);
+  // Of several channels the one that arrives last is what a blocking stage waits for.
   if (message.arrival >= rank.last_send_arrival) rank.last_send = message.recorded;
   rank.last_send_start = message.start;
   rank.last_send_arrival = std::max(rank.last_send_arrival, message.arrival);
@@ -154,6 +161,7 @@ void Replayer::bytes_ended(RankIndex r, Channel channel, double end) {
 
   RankState& peer = ranks_[to.peer];
   peer.log.close(c.peer_ticket, message.arrival);
+  // Without awaiting inputs nobody reads the inbox, which would only grow.
   if (input_.await_inputs) peer.inbox.push_back(message);
   if (peer.waiting == Waiting::message) wake(to.peer);
 }

@@ -9,6 +9,7 @@ std::uint32_t gradients_per_chunk(const PipelineShape& shape) {
 const Instructions& unit_code(const UnitCounts& begun, const StageProgram& program,
                               const PipelineShape& shape, const Unit& unit) {
   const ChunkProgram& chunk = program.of(unit.chunk, unit.slice);
+  // Gradients are counted when a unit begins, so that the last one sees the full count.
   const bool last = begun.gradients[unit.chunk.value] == gradients_per_chunk(shape);
   switch (unit.kind) {
     case UnitKind::forward:
@@ -27,6 +28,7 @@ const Instructions* pair_code(const UnitCounts& begun, const StageProgram& progr
                               const PipelineShape& shape, const Unit& forward,
                               const Unit& backward) {
   const auto& paired = program.of(forward.chunk, forward.slice).paired;
+  // Joint code exists for the steady phase alone.
   const bool apart = paired.empty() || begun.forwards[forward.chunk.value] == 1 ||
                      begun.gradients[backward.chunk.value] == gradients_per_chunk(shape);
   return apart ? nullptr : &paired[backward.chunk.value];

@@ -15,10 +15,12 @@ std::set<GroupKind> kinds_met(const std::vector<StageProgram>& programs) {
     const auto look = [&](const Instructions& code) {
       for (const Instruction& instruction : code) {
         const auto* start = std::get_if<Communicate>(&instruction);
+        // A copy to the host meets nobody.
         if (start == nullptr || program.calls[start->call].over_host_link()) continue;
         kinds.insert(program.calls[start->call].group);
       }
     };
+    // First and last units are left out: what they add meets once per step.
     for (const ChunkProgram& chunk : program.chunks) {
       for (const Instructions* code :
            {&chunk.forward, &chunk.backward, &chunk.backward_input, &chunk.backward_weight})
@@ -44,6 +46,7 @@ void add_code(const StageProgram& program, const Instructions& code, Work& work)
 
 /// Less than nothing is taken from waiting, as far as there is any.
 void move_to_waiting(RankTimes& times, Seconds amount) {
+  // Work that was done at the pace of a slower rank is waiting.
   if (amount >= Seconds{0}) {
     times.computing -= amount;
     times.other_idle += amount;
@@ -68,6 +71,7 @@ LockStep::LockStep(const Placement& placement, const std::vector<StageProgram>& 
   std::vector<std::uint32_t> rank(placement.world()), parent(placement.world());
   boost::disjoint_sets<std::uint32_t*, std::uint32_t*> sets(rank.data(), parent.data());
   for (std::uint32_t r = 0; r < placement.world(); ++r) sets.make_set(r);
+  // Union-find over groups that meet and over the pipeline: what is connected goes in step.
   const std::set<GroupKind> kinds = kinds_met(programs);
   for (std::uint32_t r = 0; r < placement.world(); ++r) {
     for (const GroupKind kind : kinds)
@@ -76,6 +80,7 @@ LockStep::LockStep(const Placement& placement, const std::vector<StageProgram>& 
   }
   std::vector<std::uint32_t> number(placement.world(), UINT32_MAX);
   for (std::uint32_t r = 0; r < placement.world(); ++r) {
+    // Replicas are numbered by their first rank.
     std::uint32_t& own = number[sets.find_set(r)];
     if (own == UINT32_MAX) own = count_++;
     of_rank_[r] = own;
@@ -84,6 +89,7 @@ LockStep::LockStep(const Placement& placement, const std::vector<StageProgram>& 
 
 std::vector<std::vector<SpeedFactors>> LockStep::paces(const StallPlan& stalls) const {
   const auto stages = static_cast<std::size_t>(placement_.plan().pp);
+  // 0 is below every factor, so that the largest of the stage's ranks remains.
   std::vector paces(count_, std::vector<SpeedFactors>(stages, SpeedFactors{0, 0}));
   for (std::uint32_t r = 0; r < of_rank_.size(); ++r) {
     SpeedFactors& pace = paces[of_rank_[r]][placement_.stage_of(Rank{r}).value];
@@ -109,6 +115,7 @@ PaceEstimate::PaceEstimate(const std::vector<StageProgram>& programs, const Pipe
     }
     Work& once = once_.emplace_back();
     add_code(program, program.prologue, once);
+    // What stands around the units happens once per step.
     add_code(program, program.epilogue, once);
   }
 }
@@ -132,6 +139,7 @@ StallPlan at_pace_of(const StallPlan& stalls, const LockStep& lock_step, const R
   std::vector<bool> has_ranks_of_it(count);
   for (std::uint32_t r = 0; r < classes.class_of.size(); ++r) {
     const std::uint32_t c = classes.class_of[r];
+    // Other replicas go at the mean of their ranks: nobody waits for them in a micro-batch.
     sum[c].device += stalls.speed_of(Rank{r}).device;
     sum[c].host += stalls.speed_of(Rank{r}).host;
     if (lock_step.replica_of(Rank{r}) == replica) has_ranks_of_it[c] = true;
@@ -155,6 +163,7 @@ void give_back_waiting(Timeline& timeline, const RankClasses& classes, const Sta
   for (std::size_t c = 0; c < sum.size(); ++c) {
     const double pace = replayed.speed_of(classes.representative[c]).device;
     RankTimes& times = timeline.classes[c];
+    // What the class worked beyond the mean pace of its ranks was waiting for most of them.
     move_to_waiting(times, times.computing * (1 - sum[c] / classes.ranks[c] / pace));
   }
 }

@@ -10,6 +10,7 @@ namespace stepcast {
 namespace {
 
 std::string key_lines(const std::vector<AppliedFramework::Key>& keys) {
+  // Columns as wide as their widest cell, but for long values, which stand over.
   std::size_t path = 0, value = 0;
   constexpr std::size_t widest_value = 32;
   for (const AppliedFramework::Key& key : keys) {

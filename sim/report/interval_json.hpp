@@ -22,7 +22,10 @@ inline nlohmann::ordered_json interval_json(const StepInterval& interval) {
 inline nlohmann::ordered_json origin_json(const RangeOrigin& origin) {
   using Json = nlohmann::ordered_json;
   if (origin.of.empty()) return nullptr;
-  return {{"class", origin.of}, {"note", origin.note.empty() ? Json(nullptr) : Json(origin.note)}};
+  return {{"class", origin.of},
+          {"note", origin.note.empty() ? Json(nullptr) : Json(origin.note)},
+          {"kind", origin.why.empty() ? "exact" : "plain"},
+          {"why", origin.why.empty() ? Json(nullptr) : Json(origin.why)}};
 }
 
 }  // namespace stepcast

@@ -32,6 +32,7 @@ std::string profiler_communication(const std::string& of) {
   return found->second;
 }
 
+/// A name that no class has is that of a given time.
 KernelClass class_of_name(const std::string& of) {
   for (std::size_t k = 0; k < kernel_classes; ++k)
     if (of == name(static_cast<KernelClass>(k))) return static_cast<KernelClass>(k);
@@ -56,6 +57,7 @@ class Tracer {
         stage_{run.network.classes.stage[rank_class].value},
         program_{run.programs[stage_]} {
     const std::vector<double>& ends = run.recording.ranks[rank_class].step_ends;
+    // Of the last step, which begins where the one before it ends.
     from_ = ends.size() > 1 ? ends[ends.size() - 2] : 0;
     to_ = ends.back();
     if (!scenario.synthetic)
@@ -73,6 +75,7 @@ class Tracer {
  private:
   void add(std::string name, std::string of, bool communication, std::string stream, double start,
            double end) {
+    // What began in the step before counts from the beginning of this one.
     if (end <= start || end <= from_) return;
     trace_.kernels.push_back({std::move(name), std::move(of), communication, std::move(stream),
                               std::max(start, from_) - from_, end - std::max(start, from_)});
@@ -83,6 +86,7 @@ class Tracer {
     for (const Recording::Entry& entry : run_.recording.ranks[class_].entries) {
       if (entry.kind != Recording::Kind::segment || entry.worked <= 0) continue;
       const Segment& segment = program_.segment(entry.what, variant);
+      // All kernels of a segment took longer, or shorter, by the same factor.
       const double scale = segment.device_time() > 0 ? entry.worked / segment.device_time() : 0;
       double at = entry.after.device - entry.worked;
       for (std::size_t i = 0; i < segment.size(); ++i) {
@@ -102,6 +106,7 @@ class Tracer {
     if (place != OperatorInventory::none) {
       const Operator& op = inventory_.operators[place];
       of = class_of(op);
+      // Profilers show the start of a kernel as a gap before it.
       starting = std::min(to - from, scale * start_of(op.launch));
     }
     add(operator_name(program_, segment, i), name(of), false, "compute", from + starting, to);
@@ -130,6 +135,7 @@ class Tracer {
       if (entry.kind != Recording::Kind::wait || entry.communication == Recording::none) continue;
       const auto& each = recording.communications[entry.communication];
       const Recording::Member* members = recording.members_of(each);
+      // A receive lasts from where the stage waits for it, or from where it is on its way.
       if (each.network == Recording::none && each.members > 1 && members[1].rank_class == class_)
         add("receive " + unit_name(each.unit), "receive", true, "receive",
             std::min(before, each.start), each.arrival);
@@ -168,6 +174,7 @@ class Tracer {
 
 }  // namespace
 
+/// Types that classified() puts into the same class again when the file is read.
 const char* profiler_type(KernelClass which) {
   static constexpr std::array types{"MatMulV3",
                                     "GroupedMatmul",

@@ -27,6 +27,7 @@ Break break_of(std::string_view line, std::size_t width) {
       i = end - 1;
       continue;
     }
+    // Two blanks part columns: what is broken off goes on below the last one.
     if (line[i] != ' ') {
       if (blanks >= 2) indent = column;
       blanks = 0;
@@ -34,6 +35,7 @@ Break break_of(std::string_view line, std::size_t width) {
     } else if (blanks++ == 0 && begun) {
       found = {i, indent};
     }
+    // Further bytes of a character take no column.
     const bool further = (static_cast<unsigned char>(line[i]) & 0xC0U) == 0x80;
     if (!further && ++column > width && line[i] != ' ') return found;
   }
@@ -47,6 +49,7 @@ void fold(std::string line, std::size_t width, std::string& out) {
     // a last column far to the right leaves no room for what is broken
     const std::size_t indent = found.indent > width / 2 ? 4 : found.indent;
     const std::size_t rest = line.find_first_not_of(' ', found.at);
+    // A single word is wider than the line: nothing is gained.
     if (rest <= indent) break;
     out += line.substr(0, found.at) + "\n";
     line = std::string(indent, ' ') + line.substr(rest);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t no_layer = -1;
 
+/// Where the flow's part takes longest; nullptr where no link is loaded.
 const NetworkLink* tightest_link(const NetworkMap& network, const NetworkFlow& flow) {
   const NetworkLink* tightest = nullptr;
   double slowest = 0;
@@ -24,6 +25,7 @@ const NetworkLink* tightest_link(const NetworkMap& network, const NetworkFlow& f
   return tightest;
 }
 
+/// Its end is that of the phase.
 const NetworkFlow* slowest_flow(const std::vector<NetworkFlow>& phase) {
   const auto time = [](const NetworkFlow& f) { return f.latency + f.alone; };
   const auto found = std::ranges::max_element(phase, {}, time);
@@ -54,6 +56,7 @@ std::string unit_name(const Unit& unit) {
 const std::string& operator_name(const StageProgram& program, std::uint32_t segment,
                                  std::size_t index) {
   static const std::string nameless = "compute";
+  // Programs of given times have no names.
   if (segment >= program.segment_names.size() || program.segment_names[segment].size() <= index)
     return nameless;
   return program.operator_names[program.segment_names[segment][index]];
@@ -84,8 +87,10 @@ std::vector<CommunicationShare> communication_shares(const RecordedRun& run,
   const double latency = std::min(times.latency, duration);
   double bytes = 0;
   for (const auto& [where, seconds] : times.bytes) bytes += seconds;
+  // Without bytes all of it is latency.
   if (bytes <= 0) return {{"latency", duration}};
   if (latency > 0) shares.push_back({"latency", latency});
+  // What sharing the network adds is told with the links that bind the flows alone.
   for (const auto& [where, seconds] : times.bytes)
     shares.push_back({where, (duration - latency) * seconds / bytes});
   return shares;
@@ -114,9 +119,11 @@ CallNames::CallNames(const RecordedRun& run, const ModelSpec& model, std::uint32
       all.push_back(l);
       if (model.is_moe_layer(l)) expert.push_back(l);
     }
+    // As many calls as the chunk has layers, or MoE layers, are one of each, in their order.
     if (entries.size() < 2 || (entries.size() != all.size() && entries.size() != expert.size()))
       continue;
     std::vector<std::int64_t>& layers = entries.size() == all.size() ? all : expert;
+    // Backward passes go through the layers in reverse.
     if (unit.kind != UnitKind::forward) std::ranges::reverse(layers);
     for (std::size_t i = 0; i < entries.size(); ++i) layer_[entries[i]] = layers[i];
   }

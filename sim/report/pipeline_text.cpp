@@ -45,6 +45,7 @@ Cell cell_of(WaitPart part) {
   return {' ', ""};
 }
 
+/// With the number of the micro-batch where there is room for it.
 std::string label_of(const Unit& unit, std::size_t room) {
   static constexpr const char* letters[] = {"F", "B", "b", "w"};
   const std::string letter = letters[static_cast<std::size_t>(unit.kind)];
@@ -58,6 +59,7 @@ std::string painted(const std::vector<Cell>& cells, bool colour) {
   std::string text;
   const char* now = "";
   for (const Cell& cell : cells) {
+    // Codes only where the colour changes.
     if (colour && std::string_view(cell.colour) != now) {
       if (*now != 0) text += plain;
       text += now = cell.colour;
@@ -74,6 +76,7 @@ std::vector<Cell> row_of(const Recording::RankRecord& rank, double scale, std::s
     return std::min(columns, static_cast<std::size_t>(time * scale + 0.5));
   };
   const auto beside = cell_of(WaitPart::exposed);
+  // What is drawn later covers what it holds: first prologue and epilogue, then waits, then units.
   for (const Recording::Entry& entry : rank.entries) {
     if (entry.kind != Recording::Kind::segment || entry.unit != Recording::none) continue;
     for (std::size_t i = column(entry.after.device - entry.worked); i < column(entry.after.device);
@@ -104,6 +107,7 @@ std::string pipeline_text(const RecordedRun& run, std::size_t width, bool colour
   const double scale = static_cast<double>(columns) / run.recording.end;
   std::string text = "  the pipeline as it ran\n";
   for (std::uint32_t s = 0; s < stages; ++s) {
+    // The first class of a stage stands for all of its ranks.
     const auto first = std::ranges::find(classes.stage, Stage{s});
     const auto c = static_cast<std::size_t>(first - classes.stage.begin());
     if (c >= run.recording.ranks.size()) continue;

@@ -4,6 +4,7 @@
 
 #include "framework_json.hpp"
 #include "interval_json.hpp"
+#include "shown_memory.hpp"
 #include "stepcast/base/build.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
@@ -30,7 +31,7 @@ Json parts(const RankTimes& t) {
           {"other_idle", t.other_idle.value()}};
 }
 
-Json stage_json(std::size_t index, const StageForecast& stage) {
+Json stage_json(const Scenario& scenario, std::size_t index, const StageForecast& stage) {
   Json json{{"stage", index}};
   const Json times = parts(stage.times);
   for (const auto& [key, value] : times.items()) json[key + "_s"] = value;
@@ -45,6 +46,11 @@ Json stage_json(std::size_t index, const StageForecast& stage) {
       {"buffers", m.buffers.value()},       {"update", m.update.value()},
       {"peak", m.peak().value()},           {"capacity", m.capacity.value()}};
   Json& held = json["memory_bytes"];
+  if (const auto shown = shown_memory(scenario, m))
+    held.update({{"kept", shown->kept.value()},
+                 {"libraries", shown->libraries.value()},
+                 {"context", shown->context.value()},
+                 {"shown", shown->all().value()}});
   if (m.host > Bytes{0})
     held.update({{"host", m.host.value()}, {"host_capacity", m.host_capacity.value()}});
   if (m.storage > Bytes{0})
@@ -93,6 +99,11 @@ Json scenario_json(const Scenario& s) {
             {"micro_batches", s.micro_batches()}};
   if (!p.slice_tokens.empty()) json["slice_tokens"] = p.slice_tokens;
   if (s.framework) json["framework"] = framework_json(*s.framework);
+  Json presets = Json::object();
+  for (const char* part : {"cluster", "model"})
+    if (const Node* node = s.document ? s.document->find(part) : nullptr; node && node->extended)
+      presets[part] = node->extended->name;
+  if (!presets.empty()) json["presets"] = std::move(presets);
   Json inputs = Json::object(), sources = Json::object();
   for (const Input& input : inputs_of(s)) {
     inputs[input.path] = input.value;
@@ -218,7 +229,7 @@ Json cost_json(const Scenario& scenario, const StepCost& cost) {
 }
 
 /// What every result has.
-Json step_json(const Metrics& m, const Forecast& forecast) {
+Json step_json(const Scenario& scenario, const Metrics& m, const Forecast& forecast) {
   const auto of_model = [&](double value) { return m.has_model ? Json(value) : Json(nullptr); };
   const RankTimes& mean = forecast.mean;
   Json exposed;
@@ -227,7 +238,7 @@ Json step_json(const Metrics& m, const Forecast& forecast) {
   }
   Json stages = Json::array();
   for (std::size_t s = 0; s < forecast.stages.size(); ++s)
-    stages.push_back(stage_json(s, forecast.stages[s]));
+    stages.push_back(stage_json(scenario, s, forecast.stages[s]));
   return {{"step_time_s", m.step_time},
           {"step_time_s_low", or_null(m.step_time_low)},
           {"step_time_s_high", or_null(m.step_time_high)},
@@ -257,7 +268,7 @@ Json step_json(const Metrics& m, const Forecast& forecast) {
 }
 
 Json result_json(const Scenario& scenario, const Forecast& forecast) {
-  Json json = step_json(metrics_of(scenario, forecast), forecast);
+  Json json = step_json(scenario, metrics_of(scenario, forecast), forecast);
   for (const GroupReach& reach : forecast.groups)
     json["groups"].push_back({{"group", reach.group},
                               {"fabric", reach.fabric},
@@ -293,6 +304,7 @@ std::string report_json(const Scenario& scenario, const Forecast& forecast,
     if (!a.note.empty()) assumptions.back()["note"] = a.note;
   }
   const Timeline& t = forecast.timeline;
+  // Other solvers use nothing of SimGrid.
   const bool in_simgrid = t.solver == Solver::simgrid || t.solver == Solver::reference;
   Json engine{{"simgrid", in_simgrid ? Json(Engine::simgrid_version()) : Json(nullptr)},
               {"solver", name(t.solver)},
@@ -385,6 +397,7 @@ std::string run_fields_json(const std::string& pipeline,
                       {"fused", row.fused}});
     }
   }
+  // Names that come from files need not be UTF-8.
   return fields.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "shown_memory.hpp"
 #include "split_lines.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
@@ -74,7 +75,40 @@ std::string host_memory_line(const Forecast& forecast, const Paint& paint) {
          host_line(forecast, paint, "host drives", &Budget::storage, &Budget::storage_capacity);
 }
 
-std::string memory_line(const Metrics& metrics, const Forecast& forecast, const Paint& paint) {
+/// Words behind `begin`, on lines of at most most_columns that are indented.
+std::string listed(std::string begin, const std::vector<std::string>& words) {
+  std::string text, line = "    " + std::move(begin);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string word = " " + words[i] + (i + 1 < words.size() ? "," : "");
+    if (line.size() + word.size() > most_columns) {
+      text += line + "\n";
+      line = "     ";
+    }
+    line += word;
+  }
+  return text + line + "\n";
+}
+
+/// Its parts, which add up to the peak, and what people will read off.
+std::string memory_parts(const MemoryBudget& m, const Scenario& scenario) {
+  const bool update = m.update > m.activations;
+  std::vector<std::string> parts;
+  for (const auto& [name, bytes] :
+       {std::pair{"weights", m.parameters}, std::pair{"gradients", m.gradients},
+        std::pair{"optimizer", m.optimizer},
+        std::pair{update ? "update" : "activations", update ? m.update : m.activations},
+        std::pair{"buffers", m.buffers}})
+    if (bytes > Bytes{0}) parts.push_back(fmt::format("{} {}", name, human(bytes)));
+  std::string text = listed("of it", parts);
+  if (const auto shown = shown_memory(scenario, m))
+    text += listed(fmt::format("{} will show about {}, with", shown->tool, human(shown->all())),
+                   {"allocator " + human(shown->kept), "communicators " + human(shown->libraries),
+                    "context " + human(shown->context)});
+  return text;
+}
+
+std::string memory_line(const Metrics& metrics, const Scenario& scenario, const Forecast& forecast,
+                        const Paint& paint) {
   const MemoryBudget* worst = nullptr;
   for (const StageForecast& s : forecast.stages) {
     if (s.memory && (!worst || s.memory->peak() > worst->peak())) worst = &*s.memory;
@@ -86,7 +120,9 @@ std::string memory_line(const Metrics& metrics, const Forecast& forecast, const 
                   human(worst->capacity),
                   worst->peak() <= worst->capacity ? "fits" : paint(red, "DOES NOT FIT"),
                   tight ? ", tight" : "");
+  text += memory_parts(*worst, scenario);
   text += host_memory_line(forecast, paint);
+  // Where the capacity lies between both ends the peak alone says too little.
   if (tight)
     text += fmt::format("  peak, 80%      {:>10}    to {}{}\n", human(Bytes{*metrics.memory_low}),
                         human(Bytes{*metrics.memory_high}), metrics.memory_of.clause());
@@ -275,8 +311,9 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
   text += fmt::format("  bubble ratio   {:>9.1f}%\n", 100 * forecast.bubble_ratio());
   return text + slices_line(scenario) + data_lines(scenario, forecast) +
          reliability_line(scenario, forecast) +
-         memory_line(metrics_of(scenario, forecast), forecast, paint) + experts_line(forecast) +
-         pieces_line(scenario, forecast) + products_line(scenario, forecast) + "\n";
+         memory_line(metrics_of(scenario, forecast), scenario, forecast, paint) +
+         experts_line(forecast) + pieces_line(scenario, forecast) +
+         products_line(scenario, forecast) + "\n";
 }
 
 struct Part {
@@ -307,6 +344,7 @@ std::string breakdown(const Forecast& forecast, const Paint& paint) {
   for (const Part& part : parts_of(forecast.mean)) {
     const double share = part.time / forecast.step_time;
     const bool indented = part.level == Part::Level::of_sum;
+    // Parts of a sum have no bars, so that all bars add up to the step.
     const std::string cells = indented ? "" : bar(share);
     text += fmt::format("  {:<24}{:>10}  {:>5.1f}%{}{}\n", (indented ? "  " : "") + part.name,
                         human(part.time), 100 * share, cells.empty() ? "" : "  ",

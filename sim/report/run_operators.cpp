@@ -48,7 +48,9 @@ Known known_of(const Scenario& scenario, const Operator& op, const DeviceSpec& s
   const bool fp8 = in_fp8(scenario, op);
   const OperatorForecast alone = forecast_kernels({&op, 1}, scenario.cluster.device, fp8);
   if (alone.time.value() <= 0) return known;
+  // What the data sheet allows, whatever the clock of a step.
   known.least = alone.efficiency * alone.time.value();
+  // At the clock of a step another resource may be the bound.
   known.bound = forecast_kernels({&op, 1}, stepping, fp8).bound;
   return known;
 }
@@ -75,6 +77,7 @@ std::vector<Worked> worked_of(const RecordedRun& run, std::uint32_t rank_class,
                               std::size_t segments) {
   const Recording::RankRecord& record = run.recording.ranks[rank_class];
   const std::size_t steps = run.forecast.timeline.steps.size();
+  // Of several steps the first one does not count.
   const double from = steps > 1 ? record.step_ends.front() : -1;
   const double each = 1 / static_cast<double>(std::max<std::size_t>(steps - 1, 1));
   std::vector<Worked> all(segments);
@@ -119,6 +122,7 @@ class StageRows {
       const Segment& segment = program_.segment(s, variant);
       if (worked[s].count == 0 || segment.device_time() <= 0) continue;
       for (std::size_t i = 0; i < segment.size(); ++i) {
+        // Kernels share the time of their segment as they share its cost.
         const double part = segment.operators()[i].device / segment.device_time();
         add(variant, s, i, weight * worked[s].count, weight * worked[s].seconds * part);
       }
@@ -281,6 +285,7 @@ std::vector<RunOperator> run_operators(const Scenario& scenario, const RecordedR
     double ranks = 0;
     for (std::size_t c = 0; c < classes.stage.size(); ++c)
       if (classes.stage[c].value == stage) ranks += static_cast<double>(classes.ranks[c]);
+    // Without entries of single ranks there are sums over all of them.
     if (!run.recording.whole()) rows.add_sums(ranks);
     for (std::uint32_t c = 0; run.recording.whole() && c < classes.stage.size(); ++c)
       if (classes.stage[c].value == stage)
@@ -309,6 +314,7 @@ std::vector<std::vector<SegmentWork>> segment_work(const Scenario& scenario, con
         work.flops += op->flops.value();
         work.bytes += op->bytes.value();
         work.least += depends_on_documents(program, s) ? 0 : known.least;
+        // The longest operator gives its segment bound and shape.
         if (costs[i].device <= longest) continue;
         longest = costs[i].device;
         work.bound = known.bound;

@@ -62,6 +62,7 @@ std::string run_operators_table(const std::vector<RunOperator>& operators, std::
                           fmt::format("stage {}", row.stage), name_width, "shape", shape_width,
                           "launches", "time", "share", "effic.", "bound", "FLOP");
     }
+    // Behind the first rows of a stage all others are one.
     if (of_stage++ < top) {
       text += operator_line(row) + fused_lines(row);
       continue;

@@ -48,6 +48,7 @@ double length(const Intervals& intervals) {
   return sum;
 }
 
+/// Both are in order and apart.
 double length_of_both(const Intervals& a, const Intervals& b) {
   double sum = 0;
   for (std::size_t i = 0, k = 0; i < a.size() && k < b.size();) {
@@ -88,6 +89,7 @@ Profile profile_of(const RecordedRun& run, std::uint32_t c) {
     if (entry.kind != Recording::Kind::wait || entry.communication == Recording::none) continue;
     const auto& transfer = run.recording.communications[entry.communication];
     const Recording::Member* members = run.recording.members_of(transfer);
+    // Of a transfer the second member receives.
     const bool received =
         transfer.network == Recording::none && transfer.members > 1 && members[1].rank_class == c;
     if (received) profile.receives.push_back({std::min(before, transfer.start), transfer.arrival});
@@ -112,6 +114,7 @@ Row row_of(const Profile& profile, const Interval& step) {
   row[overlapped] = length_of_both(kernels, moving);
   row[not_overlapped] = row[communication] - row[overlapped];
   row[free_time] = std::max(0.0, step.to - step.from - row[computing] - row[not_overlapped]);
+  // As the Ascend profiler defines its columns.
   for (const Interval& receive : profile.receives)
     row[bubble] += std::max(0.0, std::min(receive.to, step.to) - std::max(receive.from, step.from));
   row[stage] = row[computing] + row[not_overlapped] + row[free_time] - row[bubble];
@@ -144,6 +147,7 @@ std::vector<Interval> steps_of(const RecordedRun& run) {
 std::string stage_row(std::size_t step, const std::vector<Rank>& ranks, const Row& row) {
   std::string index;
   for (const Rank rank : ranks) index += (index.empty() ? "" : ", ") + std::to_string(rank.value);
+  // Python writes a tuple of one with a comma.
   if (ranks.size() == 1) index += ",";
   return fmt::format("{},stage,\"({})\"{},,,\n", step, index, text_of(row));
 }
@@ -161,6 +165,7 @@ std::string step_trace_csv(const Scenario& scenario, const RecordedRun& run) {
   for (std::size_t s = 0; s < steps.size(); ++s) {
     std::vector<Row> rows;
     for (const Profile& profile : profiles) rows.push_back(row_of(profile, steps[s]));
+    // Rows of a stage have the largest of its ranks in each column.
     std::vector<Row> largest(run.programs.size());
     std::vector<std::vector<Rank>> members(run.programs.size());
     for (std::uint32_t r = 0; r < classes.class_of.size(); ++r) {

@@ -161,6 +161,7 @@ void TraceWriter::names(std::uint32_t c) {
       "{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_name\",\"args\":{{\"name\":\"stage {}, rank "
       "{} (stands for {})\"}}}}",
       c + 1, classes.stage[c].value, classes.representative[c].value, classes.ranks[c]);
+  // Ranks stand stage by stage.
   event(
       "{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_sort_index\",\"args\":{{\"sort_index\":{}}}}}",
       c + 1, classes.stage[c].value * classes.class_of.size() + c);
@@ -279,6 +280,7 @@ void TraceWriter::arrow(const Point& from, const Point& to, const char* name) {
   };
   ++arrows_;
   end("s", from);
+  // The arrow ends at the span around its end, not at the next one.
   end("f\",\"bp\":\"e", to);
 }
 
@@ -292,6 +294,7 @@ void TraceWriter::arrows(std::uint32_t c, std::uint32_t entry) {
     return arrow({c, thread_of(communication.channel), communication.start},
                  {members[1].rank_class, compute_thread, communication.arrival}, "transfer");
   }
+  // The last one to arrive lets all others begin.
   const auto* last =
       std::max_element(members, members + communication.members,
                        [](const auto& x, const auto& y) { return x.arrived < y.arrived; });
@@ -347,6 +350,7 @@ void TraceWriter::links() {
     double before = -1;
     for (std::size_t i = 0; i < usage.share.size(); ++i) {
       const double percent = 100 * usage.share[i];
+      // Counters keep their value until the next event.
       if (percent == before) continue;
       before = percent;
       event(

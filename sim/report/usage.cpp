@@ -7,6 +7,7 @@
 namespace stepcast {
 namespace {
 
+/// Bytes while so many micro-batches of each chunk are held.
 Bytes with_held(const Scenario& scenario, const RecordedRun& run, Stage stage,
                 const std::vector<int>& held) {
   return stage_memory(scenario.workload, run.layers, scenario.cluster, stage, held).passes();
@@ -80,6 +81,7 @@ void add_recorded(const RecordedRun& run, double part, std::vector<LinkUsage>& u
       }
     }
   }
+  // A stage that hardly uses a link is not named.
   constexpr double least = 0.25;  // of the bytes of a link
   for (std::size_t link = 0; link < usage.size(); ++link)
     for (const auto& [stage, bytes] : of_stage[link])
@@ -110,6 +112,7 @@ std::vector<MemoryMoment> memory_over_time(const Scenario& scenario, const Recor
   const auto chunks = static_cast<std::size_t>(plan.vpp);
   std::vector<int> held(chunks, 0);
   double now = with_held(scenario, run, stage, held).value();
+  // Memory is linear in what is held, so that one micro-batch of each chunk tells it.
   std::vector<double> of_chunk;
   for (std::size_t c = 0; c < chunks; ++c) {
     held[c] = 1;
@@ -121,6 +124,7 @@ std::vector<MemoryMoment> memory_over_time(const Scenario& scenario, const Recor
     const double bytes = of_chunk[span.unit.chunk.value] *
                          plan.slice_weight(scenario.workload.training.sequence,
                                            static_cast<std::int64_t>(span.unit.slice.value));
+    // Kept from the beginning of a forward to the end of its backward.
     if (span.unit.kind == UnitKind::forward) changes.push_back({span.start, bytes});
     if (frees(span.unit.kind)) changes.push_back({span.end, -bytes});
   }

@@ -88,6 +88,7 @@ std::string verdict(const Forecast& forecast) {
                 : fmt::format(", {} first ({:.0f} %)", first.kind, percent(first.of_kind));
   }
   text += ".";
+  // A part that rounds to 0 % is not worth a sentence.
   if (percent(second.time) >= most)
     text += fmt::format(" Next comes {} ({:.0f} %).", second.name, percent(second.time));
   return text;

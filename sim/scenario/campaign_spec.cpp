@@ -5,6 +5,7 @@
 namespace stepcast {
 
 void describe(Visitor& visitor, CampaignSpec& spec) {
+  // Beyond it doubles do not tell whole numbers apart.
   constexpr double most_count = 0x1p53;
   visitor.field({"steps", &spec.steps, "of the whole run; 0: as many as tokens need",
                  between(0, most_count)});

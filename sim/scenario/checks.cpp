@@ -7,6 +7,7 @@ namespace stepcast {
 
 bool Checks::good(std::initializer_list<std::string_view> paths) const {
   for (std::string_view path : paths) {
+    // What is wrong with a mapping is wrong with all that it holds.
     while (!path.empty()) {
       if (reading_.failed.contains(std::string(path))) return false;
       const std::size_t dot = path.rfind('.');
@@ -29,6 +30,7 @@ void Checks::fail(const std::string& path, const std::string& message) {
 }
 
 bool Checks::require(bool holds, const std::string& path, const std::string& message) {
+  // One error for a path is enough.
   if (!holds && good({path})) fail(path, message);
   return holds;
 }
@@ -48,6 +50,7 @@ std::string divisors(std::int64_t n) {
     low.push_back(d);
     if (d * d != n) high.push_back(n / d);
   }
+  // The larger half was found in descending order.
   low.insert(low.end(), high.rbegin(), high.rend());
   std::string list;
   for (std::size_t i = 0; i < std::min(low.size(), most); ++i)

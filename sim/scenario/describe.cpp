@@ -191,6 +191,8 @@ void describe_launch_key(Visitor& visitor, LaunchSource& spec, bool& present) {
         v.field({"from", &spec.from, "kind of the launch file, where its name does not tell"});
         v.field(
             {"deepspeed", &spec.deepspeed, "DeepSpeed's JSON beside a config.json or a script"});
+        v.field({"arguments", &spec.arguments, "words that the script is started with"});
+        v.field({"environment", &spec.environment, "NAME=VALUE that the script finds set"});
         v.field({"ignore_unknown", &spec.ignore_unknown, "pass over flags that are not known"});
       });
 }

@@ -71,7 +71,8 @@ void check_blocks(const WorkloadSpec& workload, Checks& checks) {
                  "is false, but moe.dispatcher mindformers_1.3 fills every expert, allowed: true");
   checks.require(moe.permutation == MoeSpec::Permutation::indexed, "moe.permutation",
                  "is fused, which moe.dispatcher mindformers_1.3 does not know, allowed: indexed");
-  checks.require(!moe.group_wise_a2a || workload.plan.etp == 1, "moe.group_wise_a2a",
+  const bool alone = workload.plan.etp == 1 || workload.plan.ep == 1;
+  checks.require(!moe.group_wise_a2a || alone, "moe.group_wise_a2a",
                  "is true with parallel.etp above 1, which moe.dispatcher mindformers_1.3 does "
                  "not model, allowed: false");
 }

@@ -126,7 +126,8 @@ Misfit paired_gradients_misfit(const MoeSpec& moe, const ParallelPlan& plan) {
 }
 
 Misfit idle_gather_overlap_misfit(const CommunicationSpec& spec, const ParallelPlan& plan) {
-  const bool ahead = spec.gradient_overlap && (plan.zero == 1 || plan.zero == 2);
+  // Without overlap of gradients nothing runs ahead, which false says as well.
+  const bool ahead = !spec.gradient_overlap || plan.zero == 1 || plan.zero == 2;
   return unless(spec.gather_overlap || ahead, "no gather could run ahead: zero 1 or 2");
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/node_at.hpp"
 #include "stepcast/base/text.hpp"
 
@@ -85,6 +86,7 @@ std::vector<std::pair<double, std::string>> parts_of(const std::string& version)
     }
   }
   end_part();
+  parts.emplace_back(-0.5, "");  // 1.0.rc1 is before 1.0, and 1.0.0 behind it
   return parts;
 }
 
@@ -100,20 +102,19 @@ bool overlap(const Framework& a, const Framework& b) {
 }
 
 /// Files of a folder, in order.
-std::vector<fs::path> yaml_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code failure;
-  for (fs::directory_iterator file(folder, failure), end; !failure && file != end;
-       file.increment(failure))
-    if (file->path().extension() == ".yaml") files.push_back(file->path());
-  std::ranges::sort(files);
-  return files;
-}
+std::vector<fs::path> yaml_files(const fs::path& folder) { return files_in(folder, ".yaml"); }
 
 /// The words of one file that say what it is for; nothing where it does not say.
 std::optional<Framework> heading_of(const fs::path& file) {
   try {
-    const Node root = load_document(file.string(), {});
+    // Rules are most of a file, and stand behind these words.
+    const std::string text = read_document_text(file.string(), {});
+    const std::size_t rules = std::min(text.find("\n  rules:"), text.find("\n  recipes:"));
+    const std::string heading_text = text.substr(0, std::min(rules, text.size())) + "\n";
+    Node root = load_document_text(heading_text, file.string(), {});
+    if (node_at(root, "framework.versions.from") == nullptr ||
+        node_at(root, "framework.name") == nullptr)
+      root = load_document(file.string(), {});
     const Node* name = node_at(root, "framework.name");
     const Node* from = node_at(root, "framework.versions.from");
     const Node* before = node_at(root, "framework.versions.before");
@@ -206,12 +207,15 @@ std::optional<Framework> framework_of(const Node& root, const SearchPath& search
   const Node* named = root.find("framework");
   if (named != nullptr && named->kind == Node::Kind::mapping) {
     const Node* extends = named->find("extends");
-    const bool alone =
-        named->entries.size() == 1 && extends != nullptr && extends->kind == Node::Kind::scalar;
+    const Node* recipe = named->find("recipe");
+    const bool plain = recipe != nullptr && recipe->is_word("none");  // as imports write it
+    const bool alone = named->entries.size() == (plain ? 2U : 1U) && extends != nullptr &&
+                       extends->kind == Node::Kind::scalar;
     auto framework =
         alone ? kept_framework(extends->text, extends->place, "framework", search, reading)
               : read_written_framework(*named, search, reading);
     if (framework) framework->place = named->place;
+    if (framework && alone && plain) framework->recipe = "none";
     return framework;
   }
   if (named != nullptr && named->kind == Node::Kind::scalar && !named->text.empty()) {

@@ -197,6 +197,17 @@ void check_optimizer_kernels(const Scenario& scenario, Checks& checks) {
       "all states, allowed: fused");
 }
 
+/// Statements of the wrappers of recomputation need something that is recomputed, and a time.
+void check_recompute_statements(const Scenario& scenario, Checks& checks) {
+  const char* key = "runtime.recompute_statements";
+  if (scenario.workload.runtime.recompute_statements == 0) return;
+  if (!checks.good_below("training") || !checks.good_below("cluster.host")) return;
+  checks.require_use(scenario.workload.training.recompute != TrainingSpec::Recompute::none, key,
+                     "is given but nothing is recomputed, allowed: 0, or training.recompute");
+  checks.require_use(scenario.cluster.host.statement.value() > 0, key,
+                     "is given but cluster.host.statement is 0, allowed: 0");
+}
+
 /// Domains say which experts work in a step, and nothing else.
 void check_domains(const Scenario& scenario, Checks& checks) {
   const RoutingSpec& routing = scenario.workload.moe.routing;
@@ -346,6 +357,7 @@ void check_host(const Scenario& scenario, Checks& checks) {
   check_pcie(scenario, checks);
   check_host_memory(scenario, checks);
   check_optimizer_kernels(scenario, checks);
+  check_recompute_statements(scenario, checks);
   check_domains(scenario, checks);
   check_expert_offload(scenario, checks);
   check_compile(scenario, checks);

@@ -27,6 +27,7 @@ void read_factors(const Node& root, const SearchPath& search, SpreadSpec& spread
                   Reading& reading) {
   for (const auto& [name, part] : distributions(spread)) {
     const std::string key = "stalls.spread." + name + ".file";
+    // A key that is missing or wrong has its error already.
     const bool named = part->law == SpreadSpec::Distribution::Law::empirical;
     if (named && !part->file.empty() && !reading.failed.contains(key))
       read_factor_file(root, search, key, *part, reading);

@@ -6,6 +6,7 @@
 namespace stepcast {
 namespace {
 
+/// As many tokens as a sequence may have.
 constexpr double longest = 1 << 30;
 
 }  // namespace

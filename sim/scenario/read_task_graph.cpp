@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/sim/graph/task_graph.hpp"
 
 namespace stepcast {
@@ -18,8 +19,7 @@ std::optional<std::filesystem::path> named(const Node& root, const SearchPath& s
   const bool in_file = !place.file.starts_with("--set ");
   const auto directory =
       in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
-  if (folder && std::filesystem::is_directory(directory / draft.graph))
-    return directory / draft.graph;
+  if (folder && is_folder(directory / draft.graph)) return directory / draft.graph;
   if (const auto file = folder ? std::nullopt : find_file(draft.graph, directory, search))
     return file;
   reading.report(place, path,

@@ -93,6 +93,16 @@ void check_expert_kernels(const WorkloadSpec& workload, Checks& checks) {
   const bool grouped = moe.products != MoeSpec::Products::sequential;
   checks.require(grouped || !tiles, "moe.experts",
                  "is sequential but tiles(n) is one kernel, allowed: grouped");
+  const bool batched = moe.products == MoeSpec::Products::batched;
+  checks.require(!batched || (moe.capacity_pad && !tiles), "moe.experts",
+                 "is batched but experts have unlike rows, allowed: grouped, multi_stream, "
+                 "sequential, or capacity_pad without tiles(n)");
+  const bool mxfp8 = workload.training.precision == TrainingSpec::Precision::fp8_mixed &&
+                     workload.training.fp8_recipe == TrainingSpec::Fp8Recipe::mxfp8;
+  const bool fused = moe.products == MoeSpec::Products::fused;
+  checks.require(!fused || (mxfp8 && !tiles), "moe.experts",
+                 "is fused, which is a kernel with casts to MXFP8, allowed: grouped, multi_stream, "
+                 "sequential, or training.fp8_recipe mxfp8 without tiles(n)");
   checks.require(grouped || workload.training.active_experts == 1.0, "moe.experts",
                  "is sequential but only a part of the experts works in a step "
                  "(training.offload.active_experts), allowed: grouped");
@@ -326,6 +336,11 @@ void check_width(const Scenario& scenario, Checks& checks) {
       spec.communication.tensor_chunks == 1 || spec.plan.tp > 1 || !checks.good({"parallel.tp"}),
       "communication.tensor.overlap",
       "is chunks but tp is 1: there is no collective to hide, allowed: none, or tp > 1");
+  checks.require_use(
+      spec.communication.tensor_backward == CommunicationSpec::TensorBackward::overlapped ||
+          spec.plan.tp > 1 || !checks.good({"parallel.tp"}),
+      "communication.tensor.backward",
+      "is serial but tp is 1: nothing is reduced, allowed: overlapped, or tp > 1");
 }
 
 void check_algorithms(const CollectiveChoice& choice, Checks& checks) {

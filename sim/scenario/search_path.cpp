@@ -3,7 +3,9 @@
 #include <sstream>
 #include <string_view>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/program.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 
 namespace stepcast {
@@ -11,9 +13,9 @@ namespace {
 
 /// PREFIX/share/stepcast of a program PREFIX/bin/stepcast, wherever PREFIX was moved to.
 std::string beside_program() {
+  const std::filesystem::path program = program_file();
+  if (program.empty()) return {};
   std::error_code failure;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
-  if (failure) return {};
   const auto folder = program.parent_path().parent_path() / "share" / "stepcast";
   return std::filesystem::is_directory(folder, failure) ? folder.string() : std::string();
 }
@@ -23,8 +25,7 @@ std::string beside_program() {
 SearchPath default_search_path(const std::vector<std::string>& presets) {
   SearchPath search;
   for (const std::string& directory : presets) {
-    std::error_code failure;
-    if (!std::filesystem::is_directory(directory, failure)) {
+    if (!is_folder(directory)) {
       throw InputError({Diagnostic{{directory}, {}, "is no folder, allowed: a folder of presets"}});
     }
     search.directories.emplace_back(directory);

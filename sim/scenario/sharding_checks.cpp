@@ -65,8 +65,7 @@ void check_gathers(const WorkloadSpec& workload, bool synthetic, Checks& checks)
   const TrainingSpec& training = workload.training;
   checks.require_use(!idle_gather_overlap_misfit(spec, workload.plan),
                      "communication.parameter.overlap",
-                     "is false, which counts only with communication.gradient.overlap and "
-                     "parallel.zero 1 or 2, allowed: true");
+                     "is false, which counts only with parallel.zero 1 or 2, allowed: true");
   if (spec.gather_precision == GatherPrecision::bf16) return;
   const auto require = [&](bool holds, const char* why) {
     checks.require(holds, "communication.parameter.precision",

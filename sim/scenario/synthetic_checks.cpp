@@ -35,6 +35,9 @@ void check_operator_keys(const WorkloadSpec& workload, Checks& checks) {
   neutral(workload.communication.stand_ins == CommunicationSpec::StandIns::none,
           "communication.gradient.stand_ins", "none");
   neutral(workload.communication.tensor_chunks == 1, "communication.tensor.overlap", "none");
+  neutral(workload.communication.tensor_backward == CommunicationSpec::TensorBackward::overlapped,
+          "communication.tensor.backward", "overlapped");
+  neutral(workload.runtime.recompute_statements == 0, "runtime.recompute_statements", "0");
   const RuntimeSpec& runtime = workload.runtime;
   neutral(runtime.fusion == RuntimeSpec::Fusion::none, "runtime.fusion", "none");
   neutral(runtime.optimizer == RuntimeSpec::OptimizerKernels::fused, "runtime.optimizer", "fused");

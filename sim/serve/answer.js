@@ -10,6 +10,10 @@ const seconds = value => {
   return size >= 1e-3 ? significant(value * 1e3, 'ms') : significant(value * 1e6, 'us');
 };
 const signed = share => `${share >= 0 ? '+' : '-'}${(100 * Math.abs(share)).toFixed(1)} %`;
+/* A percentage moves by points. */
+const SHARES = ['mfu', 'bubble_ratio'];
+const moved = (id, value, before) => SHARES.includes(id)
+  ? `${value >= before ? '+' : '-'}${(100 * Math.abs(value - before)).toFixed(1)} points` : signed(value / before - 1);
 const originClause = of => of && of.note ? `, of ${of.class}: ${of.note}` : '';
 const between80 = (low, high, text, of) => low === null || low === undefined ? undefined : `80 %: ${text(low)} to ${text(high)}${originClause(of)}`;
 const fullest = result => result.stages.reduce((most, s) => s.memory_bytes && (!most || s.memory_bytes.peak > most.peak) ? s.memory_bytes : most, null);
@@ -49,7 +53,7 @@ function drawStrip(b, a) {
     element(card, 'span', {}, label);
     element(card, 'b', { 'data-value': value, 'data-id': id }, text);
     if (note) element(card, 'span', {}, note);
-    if (before[id]) element(card, 'span', { class: 'before', 'data-difference': id }, `A ${before[id][3]}, ${signed(value / before[id][2] - 1)}`);
+    if (before[id]) element(card, 'span', { class: 'before', 'data-difference': id }, `A ${before[id][3]}, ${moved(id, value, before[id][2])}`);
   });
 }
 

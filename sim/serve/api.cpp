@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/version.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
@@ -17,6 +18,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_settings = 500, longest_value = 4096, longest_text = 1U << 20U;
+constexpr std::size_t longest_name = 64;  ///< of a tab and of a slot, which are remembered
 constexpr double background_seconds = 60;
 constexpr const char* seeds_of_bands = "8";  // p10 and p90 are then the least and the greatest
 
@@ -28,10 +30,8 @@ std::string text_of(const Json& json) {
 Json clusters_below(const std::vector<fs::path>& folders) {
   std::set<std::string> names;
   for (const fs::path& folder : folders) {
-    std::error_code failure;
-    for (const auto& entry : fs::directory_iterator{folder / "clusters", failure})
-      if (entry.path().extension() == ".yaml")
-        names.insert("clusters/" + entry.path().filename().string());
+    for (const fs::path& file : files_in(folder / "clusters", ".yaml"))
+      names.insert("clusters/" + file.filename().string());
   }
   return names;
 }
@@ -166,8 +166,10 @@ std::string request_of(const Question& question) {
 
 /// Of which question this is a newer one: those of another tab or kind go on.
 std::string slot_of(std::string_view what, const Json& body) {
-  return string_at(body, "tab") + "/" + body.value("slot", std::string("b")) + "/" +
-         std::string(what);
+  const std::string tab = string_at(body, "tab"), slot = body.value("slot", std::string("b"));
+  if (std::max(tab.size(), slot.size()) > longest_name)
+    throw Malformed{"tab or slot is longer than 64 bytes"};
+  return tab + "/" + slot + "/" + std::string(what);
 }
 
 /// A newer forecast makes what was asked about the older one idle; curves and sweeps go on until
@@ -203,24 +205,18 @@ ApiAnswer answered(const std::string& line, const Json& body, bool is_json) {
 
 }  // namespace
 
-ApiAnswer refused(int status, const std::string& text) {
-  return {status, text_of(Json{{"error", text}})};
-}
-
 Api::Api(std::vector<std::string> worker, const std::vector<fs::path>& folders)
     : worker_{std::move(worker)} {
   const SearchPath search{folders};
   const auto add = [&](const fs::path& folder, const std::string& prefix) {
-    std::error_code failure;
-    for (const auto& entry : fs::directory_iterator{folder, failure}) {
-      const std::string name = prefix + entry.path().filename().string();
-      if (entry.path().extension() != ".yaml" || find(name) != nullptr) continue;
+    for (const fs::path& file : files_in(folder, ".yaml")) {
+      const std::string name = prefix + file.filename().string();
+      if (find(name) != nullptr) continue;
       try {
-        const std::string text = read_document_text(entry.path().string(), search);
-        const auto kind = file_kind(load_document_text(text, entry.path().string(), search));
+        const std::string text = read_document_text(file.string(), search);
+        const auto kind = file_kind(load_document_text(text, file.string(), search));
         if (kind != FileKind::scenario && kind != FileKind::check) continue;
-        presets_.push_back(
-            {name, entry.path(), stepcast::question_of(std::string_view(text)), text});
+        presets_.push_back({name, file, stepcast::question_of(std::string_view(text)), text});
       } catch (const InputError&) {  // not offered; who opens it sees why
       }
     }

@@ -4,31 +4,20 @@
 #include <string_view>
 #include <vector>
 
+#include "answers.hpp"
 #include "worker_client.hpp"
 
 namespace stepcast {
 
-/// Status and body of an HTTP answer.
-struct ApiAnswer {
-  int status = 200;
-  std::string json;
-};
-/// `{"error": text}`.
-ApiAnswer refused(int status, const std::string& text);
-
 /// What the page may ask: each question is a command line of `stepcast`, put together here from
 /// checked parts, so that nothing else reaches the worker.
-class Api {
+class Api : public Answers {
  public:
   Api(std::vector<std::string> worker, const std::vector<std::filesystem::path>& folders);
 
-  /// `what` is forecast, pipeline, explain, scale, choices, edit or import; `body` is JSON
-  /// (docs/serve.md).
-  ApiAnswer post(std::string_view what, const std::string& body);
-  /// Version and the scenarios to choose from.
-  std::string hello() const { return hello_; }
-  /// The text of one of them.
-  ApiAnswer preset(const std::string& name) const;
+  ApiAnswer post(std::string_view what, const std::string& body) override;
+  std::string hello() const override { return hello_; }
+  ApiAnswer preset(const std::string& name) const override;
 
  private:
   struct Preset {

@@ -1,5 +1,7 @@
 #include "front.hpp"
 
+#include <malloc.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -9,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <set>
 #include <vector>
 
 #include "whole_request.hpp"
@@ -39,6 +42,21 @@ void refuse(int socket) {
   static_cast<void>(!send(socket, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
   shutdown(socket, SHUT_RDWR);
   close(socket);
+}
+
+/// Where a connection comes from. A host of IPv6 has the addresses of a whole network.
+std::string peer_of(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+  constexpr std::size_t network = 8;
+  if (address.ss_family == AF_INET6)
+    return {reinterpret_cast<const char*>(&reinterpret_cast<sockaddr_in6&>(address).sin6_addr),
+            network};
+  if (address.ss_family == AF_INET)
+    return {reinterpret_cast<const char*>(&reinterpret_cast<sockaddr_in&>(address).sin_addr),
+            sizeof(in_addr)};
+  return {};
 }
 
 /// ASCII letters as small ones.
@@ -91,7 +109,7 @@ bool Front::process_and_close_socket(socket_t socket) {
   ++open_;
   {
     const std::lock_guard lock{mutex_};
-    new_.push_back({socket, Clock::now(), {}});
+    new_.push_back({socket, Clock::now(), {}, 0, peer_of(socket)});
   }
   eventfd_write(wake_, 1);
   return true;
@@ -119,6 +137,7 @@ void Front::read_ready() {
   eventfd_t count = 0;
   if (files.front().revents != 0) eventfd_read(wake_, &count);
   std::size_t held = 0;
+  std::set<std::string> began;
   for (const Connection& connection : waiting_) held += connection.text.size();
   auto connection = waiting_.begin();
   for (std::size_t i = 1; i < files.size(); ++i) {
@@ -127,6 +146,7 @@ void Front::read_ready() {
     const std::size_t before = current->text.size();
     const Next next = read(*current);
     held += current->text.size() - before;
+    if (next == Next::wait && before == 0 && !current->text.empty()) began.insert(current->peer);
     if (next == Next::wait && held <= most_held) continue;
     if (next == Next::answer) {
       answer(std::move(*current));
@@ -134,6 +154,21 @@ void Front::read_ready() {
       next == Next::close ? static_cast<void>(close(current->socket)) : refuse(current->socket);
       --open_;
     }
+    waiting_.erase(current);
+  }
+  for (const std::string& peer : began) drop_begun(peer);
+}
+
+/// The oldest go: who sends whole requests is done before others push him out.
+void Front::drop_begun(const std::string& peer) {
+  const auto begun = [&](const Connection& c) { return c.peer == peer && !c.text.empty(); };
+  auto surplus = std::ranges::count_if(waiting_, begun) - static_cast<std::ptrdiff_t>(most_begun);
+  for (auto next = waiting_.begin(); surplus > 0 && next != waiting_.end();) {
+    const auto current = next++;
+    if (!begun(*current)) continue;
+    refuse(current->socket);
+    --open_;
+    --surplus;
     waiting_.erase(current);
   }
 }
@@ -207,6 +242,8 @@ void Front::serve(Connection& connection) {
   process_request(stream, true, closed, nullptr);
   shutdown(connection.socket, SHUT_RDWR);
   close(connection.socket);
+  connection.text = {};
+  malloc_trim(0);  // an answer of many errors is many small pieces
 }
 
 }  // namespace stepcast

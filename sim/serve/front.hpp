@@ -12,10 +12,11 @@ namespace stepcast {
 
 /// A server whose connections take a thread only once their whole request is there (docs/serve.md,
 /// Safety): whoever says nothing, half of it or each byte late costs a descriptor for a few
-/// seconds. Above `most_waiting` connections that wait, the newest silent ones are answered 503.
+/// seconds. Above `most_waiting` connections that wait, the newest silent ones are answered 503;
+/// of more than `most_begun` requests that one peer began and did not end, its oldest are.
 class Front : public httplib::Server {
  public:
-  static constexpr std::size_t most_waiting = 256;
+  static constexpr std::size_t most_waiting = 256, most_begun = 32;
 
   /// A request of more than `most_bytes` is passed on without its body, to be refused.
   explicit Front(std::size_t most_bytes);
@@ -30,6 +31,7 @@ class Front : public httplib::Server {
     Clock::time_point since;
     std::string text;
     std::size_t length = 0;  ///< of the whole request; 0: its head is not there yet
+    std::string peer;        ///< its address; of one of IPv6 the network
   };
   enum class Next { wait, close, answer };
 
@@ -38,6 +40,7 @@ class Front : public httplib::Server {
   void take_new();
   void read_ready();
   void drop_late();
+  void drop_begun(const std::string& peer);
   Next read(Connection& connection) const;
   void find_length(Connection& connection) const;
   void answer(Connection connection);

@@ -6,7 +6,7 @@
 #include <exception>
 #include <optional>
 
-#include "api.hpp"
+#include "answers.hpp"
 #include "live_assets.hpp"
 
 namespace stepcast {
@@ -38,6 +38,11 @@ bool known_host(const std::string& host, const ServeSettings& settings) {
 
 /// Nothing: the request may go on.
 std::optional<ApiAnswer> refusal(const Request& request, const ServeSettings& settings) {
+  // Of two, a proxy may have judged the other one.
+  for (const char* name : {"Host", "Origin", "Sec-Fetch-Site", "X-Stepcast-Token", "Content-Length",
+                           "Content-Type", "Transfer-Encoding", "Content-Encoding"})
+    if (request.get_header_value_count(name) > 1)
+      return refused(400, "the header " + std::string(name) + " stands twice, allowed: once");
   const std::string host = request.get_header_value("Host");
   if (!known_host(host, settings)) return refused(403, "this name is not served");
   const std::string origin = request.get_header_value("Origin");
@@ -89,7 +94,7 @@ void set_limits(httplib::Server& server) {
 
 }  // namespace
 
-void set_up(httplib::Server& server, Api& api, const ServeSettings& settings) {
+void set_up(httplib::Server& server, Answers& api, const ServeSettings& settings) {
   set_limits(server);
   server.set_pre_routing_handler([&settings](const Request& request, Response& response) {
     const std::optional<ApiAnswer> no = refusal(request, settings);

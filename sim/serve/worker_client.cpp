@@ -10,10 +10,12 @@
 #include <charconv>
 #include <csignal>
 
+#include "stepcast/base/program.hpp"
+
 namespace stepcast {
 namespace {
 
-constexpr std::size_t most_slots = 4096;
+constexpr std::size_t most_slots = 1024;
 
 /// The id of a line `{"id":7,...`; false where there is none.
 bool id_of(const std::string& line, std::uint64_t& id) {
@@ -50,7 +52,7 @@ bool WorkerClient::start() {
   for (const std::string& word : command_) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   const int failure =
-      posix_spawn(&process_, "/proc/self/exe", &actions, nullptr, words.data(), environ);
+      posix_spawn(&process_, program_again().c_str(), &actions, nullptr, words.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(in[0]);
   close(out[1]);
@@ -96,6 +98,7 @@ void WorkerClient::read_answers(int file) {
       if (found != requests_.end()) found->second = {line, true};
     }
     text.erase(0, begin);
+    if (text.empty()) text = {};  // an answer may have been large
     changed_.notify_all();
   }
   const std::lock_guard lock{mutex_};

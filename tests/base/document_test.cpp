@@ -277,5 +277,28 @@ TEST(Override, WrongOnesSayWhatIsAllowed) {
             "in .");
 }
 
+TEST(Override, MultipliesWhatIsWritten) {
+  const auto scaled = [](const std::string& assignment) -> std::string {
+    Node root = parse_document("a: {b: 1.5TB/s, c: {value: 80%, source: x}, d: auto, e: [1], f: 7}",
+                               "t.yaml");
+    try {
+      apply_override(root, assignment, {});
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    std::string text;
+    for (const char* key : {"b", "f"}) text += root.find("a")->find(key)->text + " ";
+    return text + root.find("a")->find("c")->find("value")->text;
+  };
+  EXPECT_EQ(scaled("a.b=*=1.2"), "1.8TB/s 7 80%");
+  EXPECT_EQ(scaled("a.c=*=0.5"), "1.5TB/s 7 40%");
+  EXPECT_EQ(scaled("a.f=*=2"), "1.5TB/s 14 80%");
+  for (const char* wrong : {"a.d=*=2", "a.e=*=2", "a=*=2"})
+    EXPECT_NE(scaled(wrong).find("no single number"), std::string::npos) << scaled(wrong);
+  EXPECT_NE(scaled("a.x=*=2").find("is not written"), std::string::npos) << scaled("a.x=*=2");
+  for (const char* wrong : {"a.b=*=", "a.b=*=x", "a.b=*=0", "a.b=*=-1", "a.b=*=nan"})
+    EXPECT_NE(scaled(wrong).find("a number above 0"), std::string::npos) << scaled(wrong);
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -13,6 +13,10 @@ TEST(Suggestions, BeginBeforeTheyHoldBeforeTheyAreNear) {
   EXPECT_EQ(did_you_mean("lama3-8b", models, "models/", ".yaml"),
             "; did you mean models/llama3-8b.yaml?");
   EXPECT_EQ(did_you_mean("nothing", models), "");
+  const std::vector<std::string> boards{"dgx-h100", "h100-24k", "h100-32k", "h100-96gb"};
+  EXPECT_EQ(did_you_mean("h100", boards), "; did you mean h100-24k, h100-32k or dgx-h100?");
+  const std::vector<std::string> keys{"sequence", "precision"};
+  EXPECT_EQ(did_you_mean("seq_length", keys), "; did you mean sequence?");
   const std::vector<std::string> words{"fp16", "bf16", "fp8_mixed"};
   EXPECT_EQ(did_you_mean("fp8", words), "; did you mean fp8_mixed?");
   const std::vector<std::string> paths{"parallel.tp", "parallel.pp", "training.sequence"};

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "stepcast/sim/scenario/scenario.hpp"
 
@@ -17,16 +18,14 @@ using Entry = bool (*)(std::string_view text);
 struct NamedEntry {
   const char* name;
   Entry run;
-  const char*
-      seeds;    ///< folder of its corpus and ending, `scenarios .yaml`; empty: a store that is made
-  Entry parse;  ///< whether the text has the form that `run` then looks into
+  const char* seeds;  ///< folder of its corpus and ending, `scenarios .yaml`; empty: they are made
+  Entry parse;        ///< whether the text has the form that `run` then looks into
+  /// What this version writes, where no file of the tree is a seed.
+  std::vector<std::string> (*made)() = nullptr;
 };
 
 /// The first is the parser alone.
 std::span<const NamedEntry> entries();
-
-/// A store of one row, of the format that this version writes.
-std::string store_seed();
 
 /// Whether a forecast of it takes well under 2 s: at most 64 ranks and 10^5 units of work, no runs
 /// that take processes of their own.

@@ -59,8 +59,12 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   std::atexit(tell);
-  if (const char* path = std::getenv("STEPCAST_FUZZ_STORE_SEED"))
-    std::ofstream(path, std::ios::binary) << stepcast::fuzz::store_seed();
+  const char* folder = std::getenv("STEPCAST_FUZZ_SEEDS");
+  if (folder == nullptr || chosen().made == nullptr) return 0;
+  int number = 0;
+  for (const std::string& seed : chosen().made())
+    std::ofstream(std::string(folder) + "/seed" + std::to_string(number++), std::ios::binary)
+        << seed;
   return 0;
 }
 

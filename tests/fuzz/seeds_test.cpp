@@ -24,7 +24,7 @@ std::string bytes_of(const fs::path& path) {
 }
 
 std::vector<std::string> corpus(const NamedEntry& entry) {
-  if (std::string_view(entry.seeds).empty()) return {store_seed()};
+  if (entry.made != nullptr) return entry.made();
   std::istringstream words{entry.seeds};
   std::string folder, ending;
   words >> folder >> ending;

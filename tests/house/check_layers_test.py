@@ -45,8 +45,8 @@ class CheckLayers(unittest.TestCase):
                             "not of this layer")
 
     def test_private_header_of_the_same_layer(self):
-        self.assertEqual(problems({"sim/study/sweep/a.cpp": '#include "../rows.hpp"\n',
-                                   "sim/study/rows.hpp": "#pragma once\n"}), [])
+        self.assertEqual(problems({"sim/explain/diff/a.cpp": '#include "../rows.hpp"\n',
+                                   "sim/explain/rows.hpp": "#pragma once\n"}), [])
 
     def test_scheduler_stands_beside_workloads(self):
         self.expect_problem({"scheduler/a.cpp": '#include "stepcast/workloads/program.hpp"\n'},
@@ -97,6 +97,15 @@ class CheckLayers(unittest.TestCase):
 
     def test_yaml_outside_the_parser(self):
         self.expect_problem({"sim/scenario/scenario.cpp": "#include <yaml-cpp/yaml.h>\n"}, "yaml-cpp")
+
+    def test_reader_that_asks_the_file_system_itself(self):
+        for line in ("std::ifstream in{path};", "if (fs::exists(path)) return;", "for (auto& e : fs::directory_iterator(path)) {}",
+                     "gzopen(path, mode);", "std::filesystem::is_directory(path);"):
+            self.expect_problem({"sim/scenario/a.cpp": line + "\n"}, "asks the file system")
+
+    def test_base_and_tests_ask_the_file_system(self):
+        self.assertEqual(problems({"base/confined_files.cpp": "fs::exists(path);\n",
+                                   "tests/base/b_test.cpp": "std::ifstream in{path};\n"}), [])
 
     def test_long_file(self):
         self.expect_problem({"base/long.cpp": "\n" * 601}, "has 601 lines")

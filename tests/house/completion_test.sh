@@ -21,7 +21,7 @@ offers() {
 }
 
 offers stepcast ru -- run
-offers stepcast "" -- run import export edit explain judge campaign validate schema sweep results scale check diff compare topology collective operator model keys list schedule plan accuracy calibrate serve choices worker completion
+offers stepcast "" -- run import export edit explain judge campaign validate schema sweep results scale check diff compare topology collective operator model keys new list schedule plan accuracy calibrate serve choices worker completion
 offers stepcast run --js -- --json
 offers stepcast sweep --sh -- --shard
 offers stepcast model --js -- --json
@@ -60,7 +60,7 @@ if [ $# -gt 0 ]; then
     if [ "$found" != "zb_h1 zb_h2 zb_v" ]; then echo "fish offers: $found"; failed=1; fi
   fi
 
-  for command in "" run explain campaign validate schema sweep results scale check diff compare topology collective operator model keys list schedule plan accuracy calibrate serve choices worker completion; do
+  for command in "" run explain campaign validate schema sweep results scale check diff compare topology collective operator model keys new list schedule plan accuracy calibrate serve choices worker completion; do
     # Options begin a line of the help; ${command:+...}: no word at all for the binary itself.
     built=$("$1" ${command:+"$command"} --help | grep -oE '^ +(-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u)
     known=$({ _stepcast_options "$command"; [ -n "$command" ] || echo --verbose --quiet; } | tr ' ' '\n' | sort -u)

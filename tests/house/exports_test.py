@@ -17,9 +17,9 @@ CLUSTERS = {"cheapest-fabric": "{extends: clusters/atlas-800t-a2.yaml, network: 
             "telechat3-105b-4096": "{extends: clusters/atlas-800t-a2.yaml}",
             "deepseek-v3-2048": "{extends: clusters/atlas-900-a2-pod.yaml}",
             "gpt3-175b-512": "{extends: clusters/atlas-900-a2-pod.yaml}",
-            "moe-718b-6144": "{extends: clusters/atlas-900-a2-pod.yaml}",
+            "moe-718b-6144": "{extends: clusters/atlas-800t-a2.yaml}",
             "moe-1t-8192-a3": "{extends: clusters/atlas-900-a3.yaml, super_node: {nodes: 8}}",
-            "pangu-ultra-moe-6144": "{extends: clusters/atlas-900-a2-pod.yaml}"}
+            "pangu-ultra-moe-6144": "{extends: clusters/atlas-800t-a2.yaml}"}
 
 
 def stepcast(*arguments):
@@ -68,7 +68,11 @@ class Exports(unittest.TestCase):
                 launch.write_text(text, encoding="utf-8")
                 cluster = pathlib.Path(folder) / "cluster.yaml"
                 cluster.write_text(CLUSTERS[name] + "\n", encoding="utf-8")
-                first, again = forecast(WINNERS / f"{name}.yaml"), forecast(launch, "--cluster", cluster)
+                first = forecast(WINNERS / f"{name}.yaml")
+                runs = first["scenario"].get("framework") or {}
+                # another framework's rules say nothing of this one's flags
+                own = runs.get("name", "").startswith({"megatron": "megatron-core-"}.get(kind, kind + "-"))
+                again = forecast(launch, "--cluster", cluster, "--framework", runs["name"] if own else "none")
                 here, there = said_keys(first["scenario"]["inputs"]), said_keys(again["scenario"]["inputs"])
                 self.assertEqual(here.keys(), there.keys())
                 for key in here:
@@ -99,14 +103,14 @@ class Exports(unittest.TestCase):
 
 # Launch file, hardware, devices; the row of the ledger of the same job; keys in which the two differ.
 ROWS = [("msl_qwen3_30b.sh", "atlas-900-a2-pod", [], "mindspeed-llm/master-qwen3-30b-a2.yaml",
-         # The row's dispatcher, loss and sums are those of the repository's script for
-         # pretraining, which the file's table does not name, and its loads are as a router gives them. How its optimizer casts is the framework's.
-         {"moe.dispatcher", "training.update_memory", "moe.router.aux_loss", "runtime.kernels.router", "communication.gradient.accumulation",
+         # The row's loss and sums are those of the repository's script for pretraining, which the
+         # file's table does not name, and its loads are as a router gives them.
+         {"moe.router.aux_loss", "communication.gradient.accumulation",
           "moe.routing.distribution", "moe.routing.exponent", "moe.routing.lifetime", "moe.routing.seed"}),
         ("mf_telechat3_36b.yaml", "atlas-800t-a2", ["--devices", "2048"], "mindformers/telechat3-36b-2048.yaml",
          # The report's schedule, not the file's; kernels of MindFormers' code, which the file does not name.
          {"training.recompute", "schedule.pipeline", "schedule.slices", "runtime.dispatch", "runtime.fusion", "runtime.optimizer",
-          "runtime.kernels.norm", "runtime.kernels.activation", "runtime.kernels.rope", "training.cross_entropy"})]
+          "training.rebuild"})]
 
 
 class Rows(unittest.TestCase):

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Sweeps, searches and the page are killed and go on: `kills_test.py STEPCAST SCENARIOS [KILLS [SEED]]`.
+"""Sweeps, searches, updates and the page are killed and go on: `kills_test.py STEPCAST SCENARIOS [KILLS [SEED]]`.
 
-KILLS SIGKILLs, 12 unless given, a third each for `sweep --store`, `plan --store` and `serve`, at moments drawn from
-SEED. What a store held stays there, the resumed answer is that of an unbroken run, and no process outlives its parent.
+KILLS SIGKILLs, 12 unless given, a quarter each for `sweep --store`, `plan --store`, `check --update` and `serve`, at moments
+drawn from SEED. What a store held stays there, a file is the old or the new one, the resumed answer is that of an unbroken
+run, and no process outlives its parent.
 """
 import http.client
 import json
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -60,7 +62,7 @@ class Kills(unittest.TestCase):
         self.holder = tempfile.TemporaryDirectory()
         self.folder = self.holder.name
         self.random = random.Random(SEED)
-        self.count = KILLS // 3
+        self.count = KILLS // 4
 
     def tearDown(self):
         self.holder.cleanup()
@@ -124,6 +126,45 @@ class Kills(unittest.TestCase):
                                       lambda _: 0)
         self.assertEqual(run("plan", plan, "--store", store, "--csv", "-"), whole)
         print("plan:", said)
+
+    def test_an_update_leaves_whole_files(self):
+        regression = pathlib.Path(SCENARIOS, "regression")
+        names = sorted(path.name for path in regression.glob("*.yaml"))[:12]
+        folder = pathlib.Path(self.folder, "checks")
+        folder.mkdir()
+        old = {}
+        for name in names:
+            text = (regression / name).read_text(encoding="utf-8")
+            old[name] = re.sub(r"(step_time: {value: )[0-9.]+", r"\g<1>123", text)
+        update = [STEPCAST, "check", "--update", "--presets", SCENARIOS, str(folder)]
+
+        def begin_anew():
+            for name, text in old.items():
+                (folder / name).write_text(text, encoding="utf-8")
+                (folder / name).chmod(0o640)
+
+        begin_anew()
+        begin = time.monotonic()
+        subprocess.run(update, capture_output=True)
+        seconds = time.monotonic() - begin
+        new = {name: (folder / name).read_text(encoding="utf-8") for name in names}
+        self.assertNotEqual(old, new)
+        between = 0
+        for _ in range(self.count):
+            begin_anew()
+            process = subprocess.Popen(update, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(self.random.uniform(0, seconds))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            self.nobody_left()
+            self.assertEqual(sorted(path.name for path in folder.iterdir()), names, "something was left")
+            for name in names:
+                self.assertIn((folder / name).read_text(encoding="utf-8"), (old[name], new[name]))
+                self.assertEqual((folder / name).stat().st_mode & 0o777, 0o640)
+            between += any((folder / name).read_text(encoding="utf-8") == new[name] != old[name] for name in names)
+        subprocess.run(update, capture_output=True)
+        self.assertEqual({name: (folder / name).read_text(encoding="utf-8") for name in names}, new)
+        print(f"check --update: {self.count} kills, {between} when files were written")
 
     def test_a_page_that_is_served_again_answers_the_same(self):
         answers = set()

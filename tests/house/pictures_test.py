@@ -33,6 +33,7 @@ page.md:
   blocks:
     text: "lines(one.text, 'step', 1)"
     refused: one('refused=1').refusal
+    typed: "one.command + '\\\\n' + one.printed"
   slow_figures: {late: "one('x=1').result.step_time_s | time"}
 pictures:
   drawing.svg: explain one.txt --svg $out
@@ -42,6 +43,8 @@ PAGE = """The step takes <!--=step-->?<!--/-->, twice <!--=double-->?<!--/-->, i
 <!-- figures: text -->
 <!-- end of figures -->
 <!-- figures: refused -->
+<!-- end of figures -->
+<!-- figures: typed -->
 <!-- end of figures -->
 """
 WRITTEN = """The step takes <!--=step-->250 ms<!--/-->, twice <!--=double-->0.50<!--/-->, in <!--=memory-->1.50 GiB<!--/-->; late <!--=late-->never<!--/-->.
@@ -53,6 +56,12 @@ step time 0.25 s
 <!-- figures: refused -->
 ```
 nothing is feasible
+```
+<!-- end of figures -->
+<!-- figures: typed -->
+```
+stepcast run one.txt
+step time 0.25 s
 ```
 <!-- end of figures -->
 """

@@ -39,8 +39,14 @@ class Tutorials(unittest.TestCase):
     def test_ci(self):
         self.follow("ci.md")
 
+    def test_plan(self):
+        self.follow("plan.md")
+
+    def test_trust(self):
+        self.follow("trust.md")
+
     def test_these_are_all(self):
-        self.assertEqual(sorted(p.name for p in PAGES.iterdir()), ["ci.md", "fabric.md", "what-if.md"])
+        self.assertEqual(sorted(p.name for p in PAGES.iterdir()), ["ci.md", "fabric.md", "plan.md", "trust.md", "what-if.md"])
 
 
 unittest.main()

@@ -206,7 +206,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.count("#sides svg"), 3)
         parts = {part for side in answer["sides"] for part, time in side["parts_s"].items() if time > 0}
         self.assertEqual(self.count("rect.part"), 3 * len(parts))
-        self.assertEqual(self.count("#inputs tr"), len(answer["inputs"]) + 1)
+        self.assertEqual(self.count("#inputs tr"), len(answer["inputs_shown"]) + 1)
         self.assert_no_complaints()
         self.report(["check", check])
         self.assertEqual(self.count("#passed-values tr"), len(self.data["answer"]["checks"][0]["values"]) + 1)

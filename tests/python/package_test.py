@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """The Python package against the command line. Usage: package_test.py STEPCAST SOURCE_DIR"""
+import json
 import os
 import pathlib
 import pickle
@@ -14,6 +15,7 @@ import threading
 import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
+from xml.etree import ElementTree
 
 STEPCAST, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 os.environ["STEPCAST"] = STEPCAST
@@ -290,6 +292,72 @@ class Studies(unittest.TestCase):
         self.assertIn("parameters", stepcast.model("models/telechat3-36b.yaml"))
         searched = stepcast.plan(FLAGSHIP, top=1, parallel={"vpp": [2, 4], "dp": "auto"})
         self.assertEqual(searched["counts"]["points"], 2)
+
+    def test_campaign(self):
+        scenario = SCENARIOS / "what-if/telechat3-105b-campaign.yaml"
+        found = stepcast.campaign(scenario, steps=20000, within="1d")
+        self.assertIsInstance(found, stepcast.Campaign)
+        self.assertAlmostEqual(sum(dict(found.parts).values()), found.wall_s, delta=1e-6 * found.wall_s)
+        self.assertGreater(found.wall_s, 20000 * found.step_time_s * (1 - 1e-9))
+        self.assertEqual(found.within, found["campaign"]["within"])
+        self.assertEqual(self.rows(found.table), found["campaign"]["reached"])
+
+    def test_choices(self):
+        found = stepcast.choices(FLAGSHIP, {"parallel.tp": [4, 7], "schedule.pipeline": ["1f1b"]}, parallel__dp="auto")
+        self.assertEqual(found.runs("parallel.tp"), ["4"])
+        rows = self.rows(found.table)
+        self.assertEqual([row["key"] for row in rows], ["parallel.tp", "parallel.tp", "schedule.pipeline"])
+        self.assertIn("parallel.tp", rows[1]["reason"])
+
+    def test_topology(self):
+        found = stepcast.topology("clusters/atlas-800t-a2.yaml", devices=64)
+        self.assertEqual((found.devices, found["nodes"]), (64, 8))
+        self.assertEqual({row["link"] for row in self.rows(found.table)}, {row["link"] for row in found["links"]})
+        self.assertEqual([row["locality"] for row in self.rows(found.routes)], ["node", "leaf", "spine"])
+
+    def test_judge(self):
+        found = stepcast.judge(FLAGSHIP, devices=16)
+        self.assertTrue(found.agree)
+        self.assertLess(found.apart, 1e-9)
+        self.assertEqual(self.rows(found.table)[0]["ranks"], 16)
+
+    def test_imports_are_scenarios(self):
+        file, cluster = SOURCE / "tests/sim/import/data/msl_qwen3_32b.sh", "clusters/atlas-800t-a2.yaml"
+        found = stepcast.import_launch(file, cluster=cluster, devices=1024)
+        words = [STEPCAST, "import", file, "--cluster", cluster, "--devices", "1024"]
+        self.assertEqual(found, subprocess.run(words, text=True, capture_output=True, check=True).stdout)
+        self.assertGreater(stepcast.forecast(found).step_time_s, 0)
+        with self.assertRaises(stepcast.ScenarioError):
+            stepcast.import_launch(file, devices=7, cluster=cluster)
+
+    def test_presets_and_frameworks(self):
+        rows = self.rows(stepcast.frameworks())
+        self.assertEqual({row["kind"] for row in rows}, {"frameworks"})
+        self.assertIn("frameworks/mindspeed-2.3.yaml", [row["preset"] for row in rows])
+        self.assertEqual(len(rows), len(list((SCENARIOS / "frameworks").glob("*.yaml"))))
+        self.assertEqual({row["kind"] for row in self.rows(stepcast.presets())},
+                         {"clusters", "models", "frameworks", "scenarios", "what-if", "plans"})
+        named = stepcast.forecast(FLAGSHIP, framework="mindspeed-2.3")
+        self.assertIn("communication.gradient.overlap", [row["key"] for row in self.rows(named.framework)])
+        self.assertEqual(self.rows(stepcast.forecast(FLAGSHIP).framework), [])
+
+    def test_results_are_dicts_and_tables_of_notebooks(self):
+        shown = [stepcast.topology("clusters/ideal.yaml"), stepcast.schedule("1f1b", pp=2, micro_batches=4),
+                 stepcast.collective("all_reduce", cluster="clusters/ideal.yaml", ranks=4, size="64MiB"),
+                 stepcast.operator("matmul", cluster="clusters/dgx-h100.yaml", m=64, k=64, n=64),
+                 stepcast.model("models/telechat3-36b.yaml"), stepcast.compare(FLAGSHIP, stepcast.forecast(FLAGSHIP, training__micro_batch=2)),
+                 stepcast.plan(FLAGSHIP, top=1, parallel={"vpp": [2, 4], "dp": "auto"}),
+                 stepcast.choices(FLAGSHIP, {"parallel.tp": [4, 7]})]
+        for found in shown:
+            with self.subTest(type(found).__name__):
+                self.assertIsInstance(found, stepcast.Result)
+                self.assertEqual(found.to_dict(), json.loads(json.dumps(found)))
+                page = ElementTree.fromstring(found._repr_html_())
+                self.assertEqual(len(page.findall(".//tbody/tr")), len(self.rows(found.table)))
+                self.assertIn(type(found).__name__, repr(found))
+        self.assertEqual(shown[2].time_s, shown[2]["algorithms"][0]["time_s"])
+        self.assertEqual(shown[4].parameters, shown[4]["parameters"]["total"])
+        self.assertEqual(shown[6].settings["parallel.vpp"], shown[6]["best"][0]["settings"]["parallel.vpp"])
 
 
 class House(unittest.TestCase):

@@ -35,6 +35,21 @@ TEST(BlockDispatcher, FillsBlocksThatNobodyIsToldOf) {
   EXPECT_EQ(forward_of(spec).kernels, half.kernels + 1);
 }
 
+TEST(BlockDispatcher, MultipliesBlocksAsABatch) {
+  WorkloadSpec spec = blocks_spec(KernelSpec::Router::fused);
+  spec.moe.products = MoeSpec::Products::batched;
+  const Passes layer = transformer_layer(context(spec), LayerKind::moe);
+  int products = 0;
+  for (const LayerItems* items : {&layer.forward, &layer.backward})
+    for (const LayerItem& item : *items)
+      if (const auto* op = std::get_if<Operator>(&item))
+        if (const auto* work = std::get_if<GroupedMatmulWork>(&op->work)) {
+          ++products;
+          EXPECT_TRUE(work->batched) << op->name;
+        }
+  EXPECT_EQ(products, 6);
+}
+
 TEST(BlockDispatcher, MovesBlocksAndPairs) {
   const WorkloadSpec spec = blocks_spec(KernelSpec::Router::fused);
   const Passes layer = transformer_layer(context(spec), LayerKind::moe);

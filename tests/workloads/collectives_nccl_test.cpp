@@ -81,6 +81,20 @@ TEST(NcclRings, OfTwoReduceAtAPartOfTheLink) {
   EXPECT_NEAR(ring(spec, Kind::all_gather, 30e6), 2e-6 + 15e6 / 300e9, 1e-12);
 }
 
+// Its own reckoning gives trees 0.92 / 2 of the bus and rings p / (2 (p - 1)), over two nodes too.
+TEST(NcclSelection, SendsLargeBuffersRoundARing) {
+  for (const std::int64_t count : {2, 3, 4, 16}) {
+    const Fabric fabric(nodes_of_eight(count));
+    const auto chosen = [&](double bytes) {
+      return plan_collective(fabric, first_devices(8 * count), {Kind::all_reduce, Bytes{bytes}},
+                             "auto")
+          .algorithm;
+    };
+    EXPECT_EQ(chosen(4e9), "ring") << count;
+    EXPECT_EQ(chosen(1e4), "tree") << count;
+  }
+}
+
 TEST(NcclRings, AreContinuousInTheBytes) {
   EXPECT_TRUE(rc::check([] {
     ClusterSpec spec = nodes_of_eight(*rc::gen::inRange(1, 9));

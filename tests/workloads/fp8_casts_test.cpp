@@ -193,6 +193,23 @@ TEST(LibraryLaunches, BlockWhereAllDo) {
   EXPECT_EQ(host_time(spec, cluster), blocking);
 }
 
+TEST(RecomputedParts, TakeTheHostStatementsOfTheirWrappers) {
+  WorkloadSpec spec = workload(small_moe());
+  spec.runtime.recompute_statements = 18;
+  ClusterSpec cluster = plain_cluster();
+  cluster.host.statement = Seconds{4e-6};
+  const auto more = [&] { return host_time(spec, cluster) - host_time(spec); };
+  EXPECT_EQ(more(), 0);
+  spec.training.recompute = TrainingSpec::Recompute::full;
+  EXPECT_NEAR(more(), 8 * 18 * 4e-6, 1e-12);  // eight layers
+  spec.training.recompute = TrainingSpec::Recompute::modules;
+  spec.training.recompute_modules = 1U << static_cast<unsigned>(TrainingSpec::Module::core_attn) |
+                                    1U << static_cast<unsigned>(TrainingSpec::Module::layernorm);
+  EXPECT_NEAR(more(), 8 * 3 * 18 * 4e-6, 1e-12);  // two norms
+  spec.runtime.host_speed = 2;
+  EXPECT_NEAR(more(), 8 * 3 * 18 * 4e-6 / 2, 1e-12);
+}
+
 TEST(Graphs, AreLaunchedAsOneOperatorEach) {
   WorkloadSpec spec = workload(small_moe());
   const double eager = host_time(spec);

@@ -175,6 +175,21 @@ TEST(Layers, ColumnParallelBackwardHidesItsCollectives) {
   EXPECT_EQ(std::vector<std::string>(start, start + 6), expected);
 }
 
+TEST(Layers, ASerialBackwardReducesInputGradientsFirst) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.plan.tp = 2;
+  spec.communication.tensor_backward = CommunicationSpec::TensorBackward::serial;
+  const LayerItems items = transformer_layer(context(spec), LayerKind::dense).backward;
+  std::size_t reductions = 0;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const auto* call = std::get_if<LayerCommunication>(&items[i]);
+    if (call == nullptr || call->group != GroupKind::tensor) continue;
+    ++reductions;
+    EXPECT_TRUE(!call->overlapped || std::holds_alternative<WaitFor>(items[i + 1])) << call->name;
+  }
+  EXPECT_EQ(reductions, 2U);  // qkv and feed-forward up
+}
+
 TEST(Layers, LatentAttentionGathersCompressedStates) {
   WorkloadSpec spec = workload(small_latent());
   spec.plan.tp = 2;

@@ -78,7 +78,9 @@ inline LayerContext context(const WorkloadSpec& spec) {
           .gradient_bytes = gradient_bytes(spec.communication),
           .router = spec.runtime.kernels.router,
           .block = spec.runtime.kernels.block,
-          .softmax = spec.runtime.kernels.softmax};
+          .softmax = spec.runtime.kernels.softmax,
+          .rope = spec.runtime.kernels.rope,
+          .tensor_backward = spec.communication.tensor_backward};
 }
 
 /// FLOPs of matrix products and attention; of `prefix` rows only when given.

@@ -206,6 +206,35 @@ TEST(UnfusedKernels, EverythingElseStays) {
   }
 }
 
+// ---- latent attention without a kernel that rotates and joins
+
+TEST(RotatedHeads, AreOrderedRotatedAndJoinedByStatements) {
+  WorkloadSpec spec = workload(small_latent());  // 16 heads of 64 + 32 and 64, latents 256 and 128
+  const Passes kernel = transformer_layer(context(spec), LayerKind::dense);
+  spec.runtime.kernels.rope = KernelSpec::Rope::unfused;
+  const Passes apart = transformer_layer(context(spec), LayerKind::dense);
+  const double tokens = 2048, a = 16, dn = 64, dr = 32, dv = 64, kr = 128;
+  const double one_kernel = 2 * (2 * a * (dn + dv) + (a + 1) * dr);
+  double forward = 2 * 2 * (a * dr + dr);        // halves in order
+  forward += 2 * 2 * (8 + 8 + 6) * dr;           // cos and sin, for q and for k
+  forward += 2 * 2 * a * (dn + dr);              // q joined
+  forward += 2 * (a * dn + dr + a * (dn + dr));  // k joined
+  forward += 2 * 2 * a * dv;                     // v
+  EXPECT_DOUBLE_EQ(unfused_bytes(apart.forward) - unfused_bytes(kernel.forward),
+                   tokens * (forward - one_kernel));
+  double backward = 2 * (a * dr + dr);      // heads of k added up
+  backward += (4 + 4 + 6) * (a * dr + dr);  // zeros, halves, sum
+  backward += 2 * 2 * a * (dn + dr) + 2 * 2 * a * (dn + dv) + 2 * 2 * (kr + dr);
+  EXPECT_DOUBLE_EQ(unfused_bytes(apart.backward) - unfused_bytes(kernel.backward),
+                   tokens * (backward - one_kernel));
+  const auto launches = [&](const LayerItems& items) {
+    return unfused_operators(with_unfused_kernels(items, spec.runtime.kernels, spec.model)).size();
+  };
+  // 2 + 12 + 3 for one kernel, 2 x 8 for another; backward 1 + 10 + 3, and 2 x 11
+  EXPECT_EQ(launches(apart.forward) - unfused_operators(kernel.forward).size(), 31U);
+  EXPECT_EQ(launches(apart.backward) - unfused_operators(kernel.backward).size(), 34U);
+}
+
 // ---- latent attention with heads of one size
 // -----------------------------------------------------
 

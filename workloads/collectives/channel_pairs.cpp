@@ -8,9 +8,11 @@ ChannelPairs::ChannelPairs(const Wiring& wiring) : wiring_(wiring), fly_(wiring.
 
 void ChannelPairs::count(std::span<const std::uint32_t> members, double sign) {
   Groups groups;
+  // Members are counted below each router, since pairs of equal ends load the same channels.
   for (const std::uint32_t i : members)
     ++groups[fly_.group_of(wiring_.router(i))][wiring_.router(i)];
   for (const auto& [g, routers] : groups) {
+    // Leaves of a dragonfly+ meet at the spines, without channels inside the group.
     if (!fly_.plus()) inside(routers, sign);
     for (const auto& [h, others] : groups)
       if (g != h) between(g, h, groups, sign);
@@ -22,6 +24,7 @@ void ChannelPairs::inside(const Routers& routers, double sign) {
     for (const auto& [to, receivers] : routers) {
       if (from == to) continue;
       Load& load = loads_[fly_.local(from, to)];
+      // Ordered pairs: what these send to those.
       load.pairs += sign * senders * receivers;
       load.way = wiring_.local_latency();
     }
@@ -39,14 +42,17 @@ void ChannelPairs::between(std::uint32_t g, std::uint32_t h, const Groups& group
   };
   const Routers &own = groups.at(g), &others = groups.at(h);
   const double peers = all(others);
+  // Everybody here sends to everybody there.
   Seconds way = wiring_.global_latency();
   if (!fly_.plus()) {
+    // The gateway has the channel; members below other routers of the group go there first.
     const std::uint32_t gate = fly_.gateway(g, h);
     for (const auto& [router, members] : own) {
       if (router == gate) continue;
       loads_[fly_.local(router, gate)].pairs += sign * members * peers;
       loads_[fly_.local(gate, router)].pairs += sign * members * peers;
     }
+    // The slowest way: a local hop on each side where somebody is not below the gateway.
     way += wiring_.local_latency() * (beside(own, gate) ? 1 : 0);
     way += wiring_.local_latency() * (beside(others, fly_.gateway(h, g)) ? 1 : 0);
   }

@@ -12,6 +12,7 @@ constexpr double never = std::numeric_limits<double>::infinity();
 
 class FairShare {
  public:
+  // Flows without bytes or links end at once, a latency later.
   FairShare(std::span<const SharedFlow> flows, std::span<const double> bandwidths)
       : flows_{flows}, bandwidths_{bandwidths}, rate_(flows.size()), full_(bandwidths.size()) {
     for (std::size_t f = 0; f < flows.size(); ++f) {
@@ -34,10 +35,12 @@ class FairShare {
  private:
   /// All rates rise together until a link is full, whose flows then stay.
   void fill() {
+    // Every end changes the shares of the others: rates are filled anew.
     left_.assign(bandwidths_.begin(), bandwidths_.end());
     std::vector<std::size_t> rising = live_;
     while (!rising.empty()) {
       const double level = fill_next(rising);
+      // Flows on a full link have their rate; what they take is gone from their other links.
       std::erase_if(rising, [&](std::size_t f) {
         if (std::ranges::none_of(flows_[f].links, [&](auto use) { return full_[use.first]; }))
           return false;
@@ -54,8 +57,10 @@ class FairShare {
     for (const std::size_t f : rising)
       for (const auto& [link, weight] : flows_[f].links) weights[link] += weight;
     double level = never;
+    // The first link to be full sets the level for all that still rise.
     for (std::size_t l = 0; l < left_.size(); ++l)
       if (weights[l] > 0) level = std::min(level, left_[l] / weights[l]);
+    // Links that are full at the same level by rounding are full together.
     for (std::size_t l = 0; l < left_.size(); ++l)
       full_[l] = weights[l] > 0 && left_[l] / weights[l] <= level * (1 + same);
     return level;
@@ -66,6 +71,7 @@ class FairShare {
     double step = never;
     for (const std::size_t f : live_) step = std::min(step, rest_[f] / rate_[f]);
     now_ += step;
+    // Flows whose rest is rounding have ended with the first.
     std::erase_if(live_, [&](std::size_t f) {
       rest_[f] -= rate_[f] * step;
       if (rest_[f] > same * flows_[f].bytes) return false;

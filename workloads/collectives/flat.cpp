@@ -11,6 +11,7 @@ Plan flat(const Fabric& fabric, Group members, const CollectiveCall& call, Netwo
   const bool exchange = call.kind == CollectiveKind::all_to_all;
   Schedule schedule(fabric, members, exchange ? Bytes{0} : call.bytes, form);
   const Sets sets{Members(members.begin(), members.end())};
+  // A broadcast has a root, and unequal messages differ by member: no period then.
   if (call.kind != CollectiveKind::broadcast && call.skew.factor.empty() &&
       treats_all_alike(pattern, members.size()))
     schedule.repeats(call.period);
@@ -30,6 +31,7 @@ Plan flat(const Fabric& fabric, Group members, const CollectiveCall& call, Netwo
     case CollectiveKind::send_recv:
       return std::nullopt;
     case CollectiveKind::all_to_all:
+      // Equal messages alone can be handed on around a ring.
       if (pattern == Pattern::ring && call.skew.factor.empty()) {
         // In step k of p - 1 everybody hands on what is for p - k others: p/2 parts each time.
         ring_pass(schedule, sets, call.bytes * (static_cast<double>(members.size()) / 2));
@@ -47,6 +49,7 @@ Plan flat(const Fabric& fabric, Group members, const CollectiveCall& call, Netwo
 
 /// What the bytes take longer where the links reach a part of their bandwidth.
 Seconds slowdown(const Fabric& fabric, const CollectivePlan& ports, Reached reached) {
+  // The difference goes into latency, so that loads on links stay those of the bytes.
   Seconds sum{0};
   for (const Phase& phase : ports.phases)
     for (const PhaseFlow& flow : phase.flows)
@@ -75,8 +78,10 @@ CollectivePlan slowed(const Fabric& fabric,
                       const std::function<CollectivePlan(NetworkForm)>& in_form, NetworkForm form,
                       Reached reached, Seconds start) {
   CollectivePlan plan = in_form(form);
+  // As pairs the same time is added: it was measured on the call as a whole.
   const CollectivePlan& ports = form == NetworkForm::ports ? plan : in_form(NetworkForm::ports);
   const Seconds more = start + slowdown(fabric, ports, reached);
+  // One phase: its flows all end that much later.
   for (PhaseFlow& flow : plan.phases.front().flows) flow.latency += more;
   return plan;
 }
@@ -85,6 +90,7 @@ CollectivePlan slowed(const Fabric& fabric,
 
 Plan ring(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   if (call.kind == CollectiveKind::send_recv) return std::nullopt;
+  // No library has a ring of exchanges; ASTRA-sim has.
   if (call.kind == CollectiveKind::all_to_all)
     return flat(fabric, members, call, form, Pattern::ring, "ring");
   if (fabric.cluster().collectives.library == CollectiveLibrarySpec::Library::nccl)
@@ -93,6 +99,7 @@ Plan ring(const Fabric& fabric, Group members, const CollectiveCall& call, Netwo
 }
 
 Plan mesh(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
+  // Pairs have links or ports of one domain only; between NICs a mesh is no algorithm of a library.
   if (reach(fabric, members) > Locality::super_node) return std::nullopt;
   return flat(fabric, members, call, form, Pattern::mesh, "mesh");
 }
@@ -126,6 +133,7 @@ Plan pairwise(const Fabric& fabric, Group members, const CollectiveCall& call, N
         [](Schedule& s, const Sets& sets, const auto& bytes) { pairwise(s, sets, bytes); });
   };
   const CollectiveLibrarySpec& library = fabric.cluster().collectives;
+  // HCCL's steps were measured with what they reach; NCCL's messages pay a start and reach a part.
   if (library.library == CollectiveLibrarySpec::Library::hccl) return in_form(form);
   return slowed(fabric, in_form, form, {library.node_bandwidth, 1}, library.transfer.start);
 }

@@ -13,6 +13,7 @@ std::optional<Split> split(const Fabric& fabric, Group members, Level level) {
   Split result;
   std::optional<Place> current;
   for (const DeviceId m : members) {
+    // Members mostly come node by node, so that the part before is looked at first.
     const std::uint32_t part =
         level == Level::node ? fabric.node_of(m).value : fabric.super_node_of(m);
     if (!current || current->first != part) {
@@ -28,6 +29,7 @@ std::optional<Split> split(const Fabric& fabric, Group members, Level level) {
     result.inside[current->second].push_back(m);
   }
   const std::size_t size = result.inside.front().size();
+  // Lock step needs parts of one size: uneven ones have no like indices.
   for (const Members& part : result.inside)
     if (part.size() != size) return std::nullopt;
   result.across.resize(size);
@@ -41,9 +43,11 @@ std::optional<Split> split(const Fabric& fabric, Group members, Level level) {
 MessageSize message_sizes(Group members, const CollectiveCall& call) {
   expects(call.skew.factor.size() == members.size(), "one factor of a skew for each member");
   std::map<DeviceId, double> of;
+  // Factors by device, since sets of an algorithm order their members anew.
   for (std::size_t i = 0; i < members.size(); ++i) of[members[i]] = call.skew.factor[i];
   const Bytes equal = call.bytes / static_cast<double>(members.size());
   return [of = std::move(of), equal, senders = call.skew.senders](DeviceId from, DeviceId to) {
+    // Skewed by who sends (a combine) or by who receives (a dispatch).
     return equal * of.at(senders ? from : to);
   };
 }
@@ -55,6 +59,7 @@ bool has_partial_super_node(const Fabric& fabric) {
 
 Locality reach(const Fabric& fabric, Group members) {
   Locality widest = Locality::device;
+  // Locality to the first member bounds that of any pair, since tiers are nested.
   for (const DeviceId m : members) widest = std::max(widest, fabric.locality(members.front(), m));
   return widest;
 }

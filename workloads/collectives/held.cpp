@@ -16,9 +16,11 @@ constexpr std::array<const char*, exchange_kernels> kernel_names{"library", "pie
 double library_cores(const Fabric& fabric, std::span<const DeviceId> members) {
   const HeldCores& cores = fabric.cluster().collectives.cores;
   const std::uint32_t first = fabric.super_node_of(members.front());
+  // Inside one super-node no NIC is entered.
   const auto inside = std::ranges::count_if(
       members, [&](const DeviceId member) { return fabric.super_node_of(member) == first; });
   if (static_cast<std::size_t>(inside) == members.size()) return cores.node;
+  // Channels per NIC, and no more than a call inside the node has.
   return std::min(cores.node, cores.network * static_cast<double>(inside));
 }
 
@@ -34,6 +36,7 @@ double held_share(const Fabric& fabric, std::span<const DeviceId> members, Colle
   const auto share = [&](double held) {
     return held / static_cast<double>(fabric.cluster().device.cube_cores);
   };
+  // A member alone exchanges nothing.
   if (members.size() < 2) return 0;
   switch (kernel) {
     case ExchangeKernel::library:
@@ -45,6 +48,7 @@ double held_share(const Fabric& fabric, std::span<const DeviceId> members, Colle
     case ExchangeKernel::hybridep:
       return share(cores.hybridep);
     case ExchangeKernel::joined:
+      // Measured with its exchanges: they are part of the kernel's own time.
       return 0;
   }
   if (!(cores.node > 0)) return 0;  // members need not be looked at

@@ -18,18 +18,21 @@ std::optional<std::vector<Tier>> tiers(const Fabric& fabric, Group members,
                                        const CollectiveCall& call) {
   const auto nodes = split(fabric, members, Level::node);
   const auto supers = split(fabric, members, Level::super_node);
+  // A ragged last super-node leaves nodes as the only tier.
   if (!nodes || (!supers && !has_partial_super_node(fabric))) return std::nullopt;
   const auto local = static_cast<double>(nodes->across.size());
   std::vector<Tier> result;
   if (nodes->across.size() > 1)
     result.push_back({nodes->inside, node_pattern(fabric, nodes->inside)});
   if (!fabric.cluster().super_node || !supers) {
+    // Between nodes an all-reduce has what a member keeps of the reduction inside.
     const Bytes bytes = call.kind == CollectiveKind::all_reduce ? call.bytes / local : call.bytes;
     if (nodes->inside.size() > 1)
       result.push_back(
           {nodes->across, server_pattern(fabric, nodes->inside.size(), call.kind, bytes)});
     return result;
   }
+  // Rails inside each super-node: members of like index of its nodes.
   Sets middle;
   for (const Members& rail : nodes->across) {
     const Split parts = *split(fabric, rail, Level::super_node);
@@ -45,6 +48,7 @@ std::optional<std::vector<Tier>> tiers(const Fabric& fabric, Group members,
 }
 
 std::string title(const std::vector<Tier>& tiers) {
+  // The name lists the patterns, from the inner tier outwards; the judge reads it.
   std::string text = "hierarchical(";
   for (const Tier& tier : tiers)
     text += (text.back() == '(' ? "" : ", ") + std::string(name(tier.pattern));
@@ -53,7 +57,9 @@ std::string title(const std::vector<Tier>& tiers) {
 
 /// From the inner tier outwards; each leaves its members a share of what they had.
 void reduce_inward(Schedule& schedule, std::span<const Tier> tiers, Bytes bytes) {
+  // The outermost tier reduces what is left, and everything comes back the same way.
   if (tiers.size() == 1) return all_reduce(schedule, tiers[0].sets, bytes, tiers[0].pattern);
+  // Halves of the same tier: what was scattered on the way in is gathered on the way out.
   reduce_scatter(schedule, tiers[0].sets, bytes, tiers[0].pattern);
   reduce_inward(schedule, tiers.subspan(1),
                 bytes / static_cast<double>(tiers[0].sets.front().size()));
@@ -70,6 +76,7 @@ void gather_outward(Schedule& schedule, std::span<const Tier> tiers, Bytes bytes
 }
 
 void scatter_inward(Schedule& schedule, std::span<const Tier> tiers, Bytes bytes) {
+  // The mirror image of gather_outward(): outer tiers first.
   if (tiers.empty()) return;
   const Tier& outer = tiers.back();
   reduce_scatter(schedule, outer.sets, bytes, outer.pattern);
@@ -94,6 +101,8 @@ struct StagedSizes {
       for (const DeviceId from : own)
         for (const Members& part : parts.inside)
           for (std::size_t i = 0; i < part.size(); ++i) {
+            // Over the member of like index in the own part,
+            // then across to the part of the receiver.
             const Bytes bytes = direct(from, part[i]);
             inside[{from, own[i]}] += bytes;
             across[{own[i], part[i]}] += bytes;
@@ -109,6 +118,7 @@ struct StagedSizes {
 /// First to the member of like index in the own part of the fabric, then across.
 Plan staged(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   const bool super = fabric.cluster().super_node && reach(fabric, members) > Locality::super_node;
+  // Two levels only: the largest parts that the group has.
   const auto parts = split(fabric, members, super ? Level::super_node : Level::node);
   if (!parts || parts->inside.size() < 2 || parts->across.size() < 2) return std::nullopt;
   Schedule schedule(fabric, members, call, form);
@@ -118,6 +128,7 @@ Plan staged(const Fabric& fabric, Group members, const CollectiveCall& call, Net
     pairwise(schedule, parts->across, StagedSizes::of(sizes.across));
   } else {
     schedule.repeats(call.period);
+    // Inside, each member gets all that its rail needs; across, each part gets what is its own.
     full_mesh(schedule, parts->inside, call.bytes / static_cast<double>(parts->across.size()));
     pairwise(schedule, parts->across, call.bytes / static_cast<double>(parts->inside.size()));
   }
@@ -130,9 +141,11 @@ Plan hierarchical(const Fabric& fabric, Group members, const CollectiveCall& cal
                   NetworkForm form) {
   if (call.kind == CollectiveKind::send_recv) return std::nullopt;
   if (call.kind == CollectiveKind::all_to_all) return staged(fabric, members, call, form);
+  // One tier is a flat algorithm, which goes by its own name.
   const auto found = tiers(fabric, members, call);
   if (!found || found->size() < 2) return std::nullopt;
   Schedule schedule(fabric, members, call, form);
+  // A pattern that treats members differently spoils the period for all tiers.
   const bool alike = std::ranges::all_of(*found, [](const Tier& tier) {
     return treats_all_alike(tier.pattern, tier.sets.front().size());
   });

@@ -10,6 +10,7 @@ namespace {
 void hand_on(Step& inside, const Split& parts, const MessageSize& direct, std::size_t turn) {
   const std::size_t nodes = parts.inside.size();
   for (std::size_t node = 0; node < nodes; ++node) {
+    // After so many turns the data of the member that many nodes before has arrived here.
     const Members& from = parts.inside[(node + nodes - turn) % nodes];
     const Members& here = parts.inside[node];
     for (std::size_t i = 0; i < here.size(); ++i)
@@ -24,6 +25,7 @@ void send_between(Step& between, const Split& parts, const MessageSize& direct) 
     for (const Members& to : parts.inside) {
       if (&from == &to) continue;
       for (std::size_t i = 0; i < from.size(); ++i) {
+        // What all members of the other node get goes over the one of like index.
         Bytes whole{0};
         for (const DeviceId last : to) whole += direct(from[i], last);
         between.send(from[i], to[i], whole);
@@ -37,17 +39,20 @@ struct Levels {
   double times = 1;  ///< of `inside`
 
   void alike(const Split& parts, Bytes each) {
+    // A message to another node carries parts for all of its members.
     for (const Members& rail : parts.across)
       between.send_all_pairs(rail, each * static_cast<double>(parts.across.size()));
     for (const Members& node : parts.inside) {
       inside.send_at_once(node, each);
       last.send_at_once(node, each);
     }
+    // A turn per other node; what comes with the last is handed on alone.
     times = static_cast<double>(parts.inside.size() - 1);
   }
   void unequal(const Split& parts, const MessageSize& direct) {
     send_between(between, parts, direct);
     for (const Members& node : parts.inside) {
+      // Latency is counted per turn, whatever the messages carry.
       inside.send_at_once(node, Bytes{0});  // their latency
       last.send_at_once(node, Bytes{0});
     }
@@ -63,6 +68,7 @@ Plan level_exchange(const Fabric& fabric, Group members, const CollectiveCall& c
                     NetworkForm form) {
   const auto parts = split(fabric, members, Level::node);
   if (!parts || parts->inside.size() < 2 || parts->across.size() < 2) return std::nullopt;
+  // Behind one port both levels would share it, which the form does not have.
   if (fabric.super_behind_ports()) return std::nullopt;
   Schedule schedule(fabric, members, call.bytes, form);
   const bool alike = call.skew.factor.empty();
@@ -73,6 +79,7 @@ Plan level_exchange(const Fabric& fabric, Group members, const CollectiveCall& c
   else
     levels.unequal(*parts, message_sizes(members, call));
   const auto turns = static_cast<double>(parts->inside.size() - 1);
+  // Between and inside at once, turn by turn, and the last turn inside by itself.
   schedule.then_together({{levels.between, 1, levels.between.latency() * turns},
                           {levels.inside, levels.times, levels.inside.latency() * turns}});
   schedule.then(levels.last);

@@ -15,12 +15,14 @@ bool has_pair_links(const Fabric& fabric, const Members& members) {
 }  // namespace
 
 void full_mesh(Schedule& schedule, const Sets& sets, Bytes per_pair) {
+  // Messages of one member are posted in a row: each costs a step where they leave by one port.
   Step step = schedule.step();
   for (const Members& members : sets) step.send_at_once(members, per_pair);
   schedule.then(step);
 }
 
 void all_at_once(Schedule& schedule, const Sets& sets, Bytes per_pair) {
+  // Written by kernels, so that no library step comes between them.
   Step all = schedule.step();
   for (const Members& members : sets) all.send_all_pairs(members, per_pair);
   schedule.then_together({{all, 1}});
@@ -37,6 +39,7 @@ void all_at_once(Schedule& schedule, const Sets& sets, const MessageSize& bytes)
 
 void scatter(Schedule& schedule, const Sets& sets, Bytes bytes) {
   Step step = schedule.step();
+  // The first member is the root and keeps its own part.
   for (const Members& members : sets)
     for (std::size_t i = 1; i < members.size(); ++i)
       step.send(members[0], members[i], bytes / static_cast<double>(members.size()));
@@ -45,6 +48,7 @@ void scatter(Schedule& schedule, const Sets& sets, Bytes bytes) {
 
 void pairwise(Schedule& schedule, const Sets& sets, Bytes per_pair) {
   const std::size_t size = sets.front().size();
+  // Steps load the same links: one flow with the latency of all of them.
   if (!has_pair_links(schedule.fabric(), sets.front())) {
     Step all = schedule.step();
     for (const Members& members : sets) all.send_all_pairs(members, per_pair);
@@ -52,6 +56,7 @@ void pairwise(Schedule& schedule, const Sets& sets, Bytes per_pair) {
     return;
   }
   Step step = schedule.step();
+  // On links of their own each step has its own bottleneck.
   for (std::size_t k = 1; k < size; ++k) {
     step.clear();
     for (const Members& members : sets)

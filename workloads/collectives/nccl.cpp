@@ -20,6 +20,7 @@ struct Protocol {
 };
 
 std::vector<Protocol> protocols(const CollectiveLibrarySpec& library, double part) {
+  // Products of rates: the protocol reaches a part of what NCCL reaches of the links.
   const double near = part * library.node_bandwidth;
   std::vector<Protocol> all{
       {library.ring_start, library.step_latency, library.node_step_latency, {near, 1}, 1 / slices}};
@@ -38,10 +39,12 @@ Seconds latency(const Hops& hops, const Wiring& wiring, const CollectiveLibraryS
   Seconds sum{0};
   for (std::size_t p = 0; p < link_tiers; ++p) {
     const auto part = static_cast<Part>(p);
+    // Channels of a dragonfly are kept as seconds already.
     if (part == Part::channel) {
       sum += Seconds{hops[p]};
       continue;
     }
+    // The wiring has steps of protocol Simple: the difference makes them those of this one.
     const Seconds step = part <= Part::super_node ? protocol.node_step - library.node_step_latency
                                                   : protocol.step - library.step_latency;
     if (hops[p] > 0) sum += hops[p] * (wiring.latency(part) + step);
@@ -51,6 +54,7 @@ Seconds latency(const Hops& hops, const Wiring& wiring, const CollectiveLibraryS
 
 /// Hops of a ring but its slowest, which the last chunk does not make.
 Hops around(const Wiring& wiring, Group ring) {
+  // All hops but one: a chunk makes p - 1 of them.
   Hops hops{};
   for (std::size_t i = 0; i < ring.size(); ++i)
     add_hop(hops, wiring, ring[i], ring[(i + 1) % ring.size()]);
@@ -65,6 +69,7 @@ Hops around(const Wiring& wiring, Group ring) {
 
 /// The members of the fullest node, in order.
 Members fullest_node(const Fabric& fabric, Group members) {
+  // The fullest node has the longest chain.
   std::map<std::uint32_t, Members> nodes;
   for (const DeviceId m : members) nodes[fabric.node_of(m).value].push_back(m);
   return std::ranges::max_element(nodes, {}, [](const auto& n) { return n.second.size(); })->second;
@@ -75,9 +80,11 @@ ChunkPath ring_path(const Fabric& fabric, const Wiring& wiring, Group members,
                     const std::optional<Split>& parts, double passes) {
   ChunkPath path{.passes = passes};
   const Members node = fullest_node(fabric, members);
+  // `first`: d - 1 steps of one node, before its links are busy.
   for (std::size_t i = 1; i < node.size(); ++i) add_hop(path.first, wiring, node[i - 1], node[i]);
   if (!parts) {
     path.rest = around(wiring, members);
+    // `rest`: what (2) of docs/models/collectives.md has beside the bytes, without `first`.
   } else {
     const auto nodes = static_cast<double>(parts->inside.size());
     if (parts->inside.size() > 1) path.rest = around(wiring, parts->across.front());
@@ -91,6 +98,7 @@ ChunkPath ring_path(const Fabric& fabric, const Wiring& wiring, Group members,
 /// Of a broadcast only the root has anything to send before the path is filled, so that no step of
 /// it hides bytes.
 ChunkPath broadcast_path(ChunkPath path) {
+  // Nothing is beside the bytes any more.
   for (std::size_t p = 0; p < link_tiers; ++p) path.first[p] += std::exchange(path.rest[p], 0.0);
   return path;
 }
@@ -103,6 +111,7 @@ void load_ring(Step& step, Group members, const std::optional<Split>& parts, Byt
       step.send(members[i], members[(i + 1) % members.size()], sent);
     return;
   }
+  // Inside a node a ring stays (local - 1) of local times, and leaves once.
   const auto local = static_cast<double>(parts->across.size());
   for (const Members& node : parts->inside)
     for (std::size_t i = 0; i < node.size(); ++i)
@@ -118,16 +127,19 @@ Seconds protocol_latency(const Schedule& ports, const Step& step, const ChunkPat
   const CollectiveLibrarySpec& library = ports.fabric().cluster().collectives;
   PhaseFlow flow;
   step.write_flow(1, flow);
+  // NCCL takes the protocol that it reckons fastest; so does the plan.
   std::optional<Seconds> best;
   for (const Protocol& protocol : protocols(library, near)) {
     const auto steps = [&](const Hops& hops) {
       return path.passes * latency(hops, ports.wiring(), library, protocol);
     };
+    // W / r of (2): bytes at the part of the bandwidth that the protocol reaches.
     const Seconds bytes = transfer_time(ports.fabric(), flow, protocol.reached);
     const Seconds time = protocol.start + steps(path.first) +
                          std::max(bytes, bytes * protocol.slice + steps(path.rest));
     best = best ? std::min(*best, time) : time;
   }
+  // Only what is beyond the bytes is latency; a protocol cannot be faster than its links.
   return std::max(Seconds{0}, *best - transfer_time(ports.fabric(), flow));
 }
 
@@ -136,6 +148,7 @@ Seconds protocol_latency(const Schedule& ports, const Step& step, const ChunkPat
 void add_hop(Hops& hops, const Wiring& wiring, DeviceId a, DeviceId b, double times) {
   const std::uint32_t from = wiring.seat_of(a), to = wiring.seat_of(b);
   const Part part = wiring.between(wiring.seat(from), wiring.seat(to));
+  // Nearest part of the fabric that joins the two.
   hops[static_cast<std::size_t>(part)] += times;
   if (part == Part::nic && wiring.channels())
     hops[static_cast<std::size_t>(Part::channel)] +=
@@ -150,6 +163,7 @@ CollectivePlan plan_chunked(const Fabric& fabric, Group members, NetworkForm for
                             const Chunked& call) {
   Schedule ports(fabric, members, Bytes{0}, NetworkForm::ports);
   ports.repeats(call.period);
+  // Protocols are weighed on ports; as pairs the same latency is taken.
   Step step = ports.step();
   call.load(step);
   const Seconds latency = protocol_latency(ports, step, call.path(ports.wiring()), call.near);
@@ -169,7 +183,9 @@ Plan nccl_ring(const Fabric& fabric, Group members, const CollectiveCall& call, 
   const auto ranks = static_cast<double>(members.size());
   const bool reduces = call.kind == CollectiveKind::all_reduce;
   const bool whole = call.kind == CollectiveKind::broadcast;
+  // An all-reduce goes around twice: reduce-scatter, then all-gather.
   const double passes = reduces ? 2 : 1;
+  // A broadcast sends everything over every link, the others (p - 1) / p of it per pass.
   const Bytes sent = call.bytes * (whole ? 1 : passes * (ranks - 1) / ranks);
   return plan_chunked(fabric, members, form,
                       {.algorithm = "ring",

@@ -16,6 +16,7 @@ constexpr double inside_first = 0.5;
 void side_by_side(Schedule& schedule, const Split& parts, Bytes inside, Bytes across,
                   Direction direction) {
   const std::size_t size = parts.inside.size(), steps = nhr_steps(size);
+  // Bytes decide how far the mesh is: it keeps pace with NHR's steps.
   for (std::size_t i = 0; i < steps; ++i) {
     const std::size_t k = direction == Direction::halving ? i : steps - 1 - i;
     const double done = static_cast<double>(nhr_parts(size, k)) / static_cast<double>(size - 1);
@@ -23,6 +24,7 @@ void side_by_side(Schedule& schedule, const Split& parts, Bytes inside, Bytes ac
     for (const Members& node : parts.inside)
       mesh.send_at_once(node, inside * (done / static_cast<double>(node.size())));
     nhr_step(nhr, parts.across, across, k);
+    // Mesh messages are posted once, in the first step.
     schedule.then_together({{mesh, 1, i == 0 ? mesh.latency() : Seconds{0}}, {nhr, 1}});
   }
 }
@@ -43,12 +45,14 @@ Plan parallel(const Fabric& fabric, Group members, const CollectiveCall& call, N
   if (!reduces && !gathers) return std::nullopt;
   const auto parts = split(fabric, members, Level::node);
   if (!parts || parts->inside.size() < 2 || parts->across.size() < 2) return std::nullopt;
+  // Otherwise inside and between would meet on the same ports.
   if (!are_meshes(fabric, parts->inside)) return std::nullopt;
   const auto nodes = static_cast<double>(parts->inside.size());
   const auto local = static_cast<double>(parts->across.size());
   const Bytes first = call.bytes * inside_first, second = call.bytes * (1 - inside_first);
   Schedule schedule(fabric, members, call, form);
   schedule.repeats(call.period);
+  // The first slice goes inside and the second between; then what is left of each, exchanged.
   if (reduces) {
     side_by_side(schedule, *parts, first, second, Direction::halving);
     side_by_side(schedule, *parts, second / nodes, first / local, Direction::halving);

@@ -12,6 +12,7 @@ void one_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern pattern
     case Pattern::ring:
       return ring_pass(schedule, sets, bytes);
     case Pattern::mesh:
+      // Everybody has one part for each other one.
       return full_mesh(schedule, sets, bytes / static_cast<double>(sets.front().size()));
     case Pattern::nhr:
       return nhr_pass(schedule, sets, bytes, direction);
@@ -43,6 +44,7 @@ void all_gather(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern patte
 }
 
 void all_reduce(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern pattern) {
+  // Folded members take the whole result at the end, not in both halves.
   if (pattern == Pattern::hd) return hd_all_reduce(schedule, sets, bytes);
   reduce_scatter(schedule, sets, bytes, pattern);
   all_gather(schedule, sets, bytes, pattern);
@@ -56,6 +58,7 @@ void broadcast(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern patter
       return hd_broadcast(schedule, sets, bytes);
     case Pattern::mesh:
     case Pattern::dimensions:
+      // Scatter and gather move each byte twice, instead of everything to everybody from the root.
       scatter(schedule, sets, bytes);
       break;
     case Pattern::nhr:

@@ -11,6 +11,7 @@ Plan pipeline(const Fabric& fabric, Group members, const CollectiveCall& call, N
                       call.kind == CollectiveKind::all_gather;
   if (!passes) return std::nullopt;
   const auto parts = split(fabric, members, Level::node);
+  // One node, or one member each, leaves nothing to do at the same time.
   if (!parts || parts->inside.size() < 2 || parts->across.size() < 2) return std::nullopt;
   const std::size_t nodes = parts->inside.size();
   const Bytes part = call.bytes / static_cast<double>(members.size());
@@ -18,6 +19,7 @@ Plan pipeline(const Fabric& fabric, Group members, const CollectiveCall& call, N
   const bool scatters = call.kind == CollectiveKind::reduce_scatter;
   Schedule schedule(fabric, members, part * (scatters ? 3 : 1), form);
   schedule.repeats(call.period);
+  // `at_once` is both in one step, for where they share the ports.
   Step between = schedule.step(), inside = schedule.step(), at_once = schedule.step();
   for (const Members& rail : parts->across)
     for (std::size_t i = 0; i < nodes; ++i) {
@@ -35,6 +37,7 @@ Plan pipeline(const Fabric& fabric, Group members, const CollectiveCall& call, N
                                          : std::vector<Repeated>{{between, steps}, {inside, steps}};
   const bool reduces = call.kind != CollectiveKind::all_gather;
   const bool gathers = !scatters;
+  // What is inside comes first of a reduction and last of a gather.
   if (reduces) {
     schedule.then(inside);
     schedule.then_together(both);

@@ -15,11 +15,13 @@ void each_power(std::size_t steps, Direction direction, const At& at) {
 /// it.
 struct Fold {
   explicit Fold(const Sets& all) {
+    // Halving needs a power of two; the others stand behind a neighbour.
     const std::size_t size = all.front().size();
     const std::size_t extra = size - std::bit_floor(size);
     for (const Members& set : all) {
       Members& core = sets.emplace_back();
       for (std::size_t i = 0; i < size; ++i) {
+        // Odd members of the first pairs stand back, so that pairs are neighbours.
         const bool folded = i < 2 * extra && i % 2 == 1;
         if (folded)
           pairs.push_back({set[i], set[i - 1]});
@@ -48,6 +50,7 @@ struct Fold {
 void exchange(Schedule& schedule, const Sets& sets, Bytes part, std::size_t doubled,
               Direction direction) {
   const std::size_t size = sets.front().size();
+  // Of a power of two, as Fold leaves it.
   const auto steps = static_cast<std::size_t>(std::countr_zero(size));
   Step step = schedule.step();
   each_power(steps, direction, [&](std::size_t k) {
@@ -57,6 +60,7 @@ void exchange(Schedule& schedule, const Sets& sets, Bytes part, std::size_t doub
       for (std::size_t i = 0; i < size; ++i) {
         // The parts of every member on the partner's side: alike in the last k + 1 bits.
         const std::size_t side = (i ^ distance) % (2 * distance);
+        // Members that stand for two, counted among those on the partner's side.
         const std::size_t twice =
             doubled > side ? (doubled - side - 1) / (2 * distance) + 1 : std::size_t{0};
         step.send(set[i], set[i ^ distance],
@@ -73,6 +77,7 @@ std::size_t nhr_steps(std::size_t members) {
 }
 
 std::size_t nhr_parts(std::size_t members, std::size_t k) {
+  // Distances from 1 to p - 1 whose lowest set bit is bit k.
   const std::size_t distance = std::size_t{1} << k;
   return (members - 1 + distance) / (2 * distance);
 }
@@ -96,7 +101,9 @@ void nhr_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direc
 
 void hd_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction) {
   const Fold fold(sets);
+  // Parts are cut by all members: who has one behind it stands for two of them.
   const Bytes part = bytes / static_cast<double>(sets.front().size());
+  // A reduction folds everything onto the partner, a gather only the own part.
   fold.out(schedule, direction == Direction::halving ? bytes : part);
   exchange(schedule, fold.sets, part, sets.front().size() - fold.sets.front().size(), direction);
   fold.back(schedule, direction == Direction::halving ? part : bytes);
@@ -105,6 +112,7 @@ void hd_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direct
 void hd_all_reduce(Schedule& schedule, const Sets& sets, Bytes bytes) {
   const Fold fold(sets);
   fold.out(schedule, bytes);
+  // Here the core alone parts the buffer: whoever is folded away gets the whole result back.
   const Bytes part = bytes / static_cast<double>(fold.sets.front().size());
   exchange(schedule, fold.sets, part, 0, Direction::halving);
   exchange(schedule, fold.sets, part, 0, Direction::doubling);
@@ -114,6 +122,7 @@ void hd_all_reduce(Schedule& schedule, const Sets& sets, Bytes bytes) {
 void hd_broadcast(Schedule& schedule, const Sets& sets, Bytes bytes) {
   const std::size_t size = sets.front().size();
   Step step = schedule.step();
+  // Whoever has the bytes sends them on: their number doubles with each step.
   for (std::size_t have = 1; have < size; have *= 2) {
     step.clear();
     for (const Members& set : sets)

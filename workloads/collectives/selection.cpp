@@ -21,6 +21,7 @@ bool even(const Fabric& fabric, Group members) {
 
 std::string_view in_node(const Fabric& fabric, Group members, const CollectiveCall& call) {
   const bool exchange = call.kind == CollectiveKind::all_to_all;
+  // docs/models/wired.md: boxes of a grid go side by side, others over the wires as they are.
   if (!fabric.wires().empty()) {
     if (exchange) return "mesh";
     if (are_boxes(fabric, {Members(members.begin(), members.end())})) return "dimensions";
@@ -29,6 +30,7 @@ std::string_view in_node(const Fabric& fabric, Group members, const CollectiveCa
     const bool small = call.kind == CollectiveKind::all_reduce && call.bytes <= one_shot_limit;
     return small ? "one_shot" : "mesh";
   }
+  // Meshes joined by bridges: a port per device towards other meshes.
   if (fabric.node_ports() == LinkKind::bridge_up) return exchange ? "pairwise" : "ring";
   const bool small = call.bytes <= small_per_rank_server * static_cast<double>(members.size());
   return exchange || small ? "mesh" : "ring";
@@ -38,12 +40,14 @@ std::string_view in_super_node(const Fabric& fabric, Group members, const Collec
   if (call.kind == CollectiveKind::all_to_all) return "mesh";
   const bool small = call.bytes <= small_per_rank_super * static_cast<double>(members.size());
   if (small) return "nhr";
+  // Unequal nodes make no tiers.
   if (!even(fabric, members)) return "ring";
   return split(fabric, members, Level::node)->across.size() > 1 ? "hierarchical" : "nhr";
 }
 
 bool prefers_pipeline(const Fabric& fabric, Group node, const CollectiveCall& call,
                       std::size_t ranks) {
+  // The pipeline needs a mesh inside each node, and nothing but NICs between nodes.
   if (!in_one_mesh(fabric, node) || fabric.cluster().super_node) return false;
   const Bytes part = call.bytes / static_cast<double>(ranks);
   const CollectiveLibrarySpec& library = fabric.cluster().collectives;
@@ -54,6 +58,7 @@ bool prefers_pipeline(const Fabric& fabric, Group node, const CollectiveCall& ca
     case CollectiveKind::all_gather:
       return part >= pipeline_part;
     case CollectiveKind::all_to_all:
+      // Only who asks for it, and only where the library's buffer is as large as it wants.
       return library.exchange == CollectiveLibrarySpec::Exchange::pipeline &&
              library.buffer >= least_pipelined_exchange_buffer();
     case CollectiveKind::broadcast:
@@ -69,6 +74,7 @@ std::string_view uneven(const Fabric& fabric, Group members, const CollectiveCal
   if (call.kind == CollectiveKind::all_to_all) return "pairwise";
   const auto nodes = split(fabric, members, Level::node);
   if (!nodes || !has_partial_super_node(fabric)) return "ring";
+  // One member each: the nodes are the group, and the pattern between servers is all of it.
   if (nodes->across.size() > 1) return "hierarchical";
   return name(server_pattern(fabric, members.size(), call.kind, call.bytes));
 }
@@ -78,21 +84,40 @@ std::string_view between_servers(const Fabric& fabric, Group members, const Coll
   if (!even(fabric, members)) return uneven(fabric, members, call);
   const Split nodes = *split(fabric, members, Level::node);
   const Split supers = *split(fabric, members, Level::super_node);
+  // One member in each super-node: the group is flat between them.
   if (supers.across.size() == 1) {
     if (exchange) return "pairwise";
     return name(server_pattern(fabric, members.size(), call.kind, call.bytes));
   }
+  // Small calls are not worth pieces.
   if (prefers_pipeline(fabric, nodes.inside.front(), call, members.size())) return "pipeline";
   return "hierarchical";
+}
+
+// NCCL's own reckoning (src/graph/tuning.cc): trees move 0.92 of what the links do, and half of
+// that of an all-reduce, whatever the number of nodes.
+constexpr double tree_part = 0.92 / 2;
+
+/// What NCCL takes a tree for: its latencies, and the bytes at a part of the ring's links. Over two
+/// nodes trees are faster than that.
+Seconds reckoned_tree(const Fabric& fabric, Group members, const CollectiveCall& call,
+                      Seconds rings) {
+  CollectiveCall start = call;
+  start.bytes = Bytes{1};
+  const Seconds moving =
+      rings - lone_time(fabric, *ring(fabric, members, start, NetworkForm::ports));
+  const auto p = static_cast<double>(members.size());
+  const double ring_part = p / (2 * (p - 1));
+  return lone_time(fabric, *tree(fabric, members, start, NetworkForm::ports)) +
+         ring_part / tree_part * moving;
 }
 
 std::string_view nccl(const Fabric& fabric, Group members, const CollectiveCall& call) {
   if (call.kind == CollectiveKind::all_to_all) return "pairwise";
   if (call.kind != CollectiveKind::all_reduce) return "ring";
-  const Plan binary = tree(fabric, members, call, NetworkForm::ports);
-  if (!binary) return "ring";
-  const Plan rings = ring(fabric, members, call, NetworkForm::ports);
-  return lone_time(fabric, *binary) < lone_time(fabric, *rings) ? "tree" : "ring";
+  if (!tree(fabric, members, call, NetworkForm::ports)) return "ring";
+  const Seconds rings = lone_time(fabric, *ring(fabric, members, call, NetworkForm::ports));
+  return reckoned_tree(fabric, members, call, rings) < rings ? "tree" : "ring";
 }
 
 }  // namespace
@@ -103,10 +128,13 @@ ServerCosts server_costs(const ClusterSpec& cluster, std::size_t servers, Bytes 
   const CollectiveLibrarySpec& library = cluster.collectives;
   const Seconds latency =
       library.selection_latency_given ? library.selection_latency : library.step_latency;
+  // HCCL reckons per loop: at most a buffer full, at the rate of a NIC.
   const Seconds whole = std::min(bytes, library.buffer) / (nic.link.bandwidth * nic.efficiency);
+  // S servers pass (S - 1) / S of the bytes.
   const Seconds once = whole * ((count - 1) / count);
   const auto steps = static_cast<double>(std::bit_width(servers - 1));
   const Seconds nhr = latency * steps + once;
+  // HD beyond a power of two folds once each way: (2 S - 1) / S of the bytes.
   const Seconds folded = latency * steps + whole * ((2 * count - 1) / count);
   return {latency * (count - 1) + once, nhr, std::has_single_bit(servers) ? nhr : folded};
 }
@@ -115,6 +143,7 @@ Pattern server_pattern(const Fabric& fabric, std::size_t servers, CollectiveKind
                        Bytes bytes) {
   if (kind == CollectiveKind::broadcast) return Pattern::nhr;
   const ServerCosts costs = server_costs(fabric.cluster(), servers, bytes);
+  // Ties go to the ring, then to NHR.
   if (costs.ring <= costs.nhr && costs.ring <= costs.hd) return Pattern::ring;
   return costs.nhr <= costs.hd ? Pattern::nhr : Pattern::hd;
 }

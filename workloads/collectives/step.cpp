@@ -29,6 +29,7 @@ double size_of(const auto& run) { return static_cast<double>(run.size()); }
 
 void Step::clear() {
   messages_.clear();
+  // Only what was touched has to be wiped.
   for (std::size_t p = 0; p < link_tiers; ++p)
     if (touched_[p])
       wiring_->each_link(static_cast<Part>(p), first_, last_,
@@ -42,6 +43,7 @@ void Step::clear() {
 }
 
 void Step::post(DeviceId from, DeviceId to, Bytes bytes) {
+  // The number decides memory and time of the run: it is refused before it is used.
   if (messages_.size() == most_pairwise_messages)
     throw InputError(
         {Diagnostic{{},
@@ -54,6 +56,7 @@ void Step::post(DeviceId from, DeviceId to, Bytes bytes) {
 
 void Step::touch(Part part, std::uint32_t seat) {
   touched_[static_cast<std::size_t>(part)] = true;
+  // Range of seats with something on their links, as far as anybody watches.
   if (!wiring_->watches(seat)) return;
   first_ = std::min(first_, seat);
   last_ = std::max(last_, seat);
@@ -62,6 +65,7 @@ void Step::touch(Part part, std::uint32_t seat) {
 void Step::add(Part part, std::uint32_t seat, std::uint32_t place, double bytes) {
   if (bytes <= 0 || !wiring_->watches(seat)) return;
   touch(part, seat);
+  // What a member exchanges with others goes out and comes in alike.
   loads_[wiring_->up(part, place)] += bytes;
   loads_[wiring_->down(part, place)] += bytes;
 }
@@ -85,10 +89,12 @@ void Step::reach(Part part, std::uint32_t seat, std::uint32_t place, double byte
 void Step::send(DeviceId a, DeviceId b, Bytes bytes) {
   if (a == b) return;
   const std::uint32_t i = wiring_->seat_of(a), j = wiring_->seat_of(b);
+  // Links of neither end are counted: a period stands for the others.
   if (!wiring_->watches(i) && !wiring_->watches(j)) return;
   const Wiring::Seat &from = wiring_->seat(i), &to = wiring_->seat(j);
   const Part part = wiring_->between(from, to);
   if (part == Part::wire) return send_over_wires(i, j, bytes);
+  // Every message counts for the latency, also one without bytes.
   cross(part);
   if (part == Part::nic && wiring_->channels()) send_over_channels(i, j, bytes.value());
   if (bytes.value() <= 0) return;
@@ -99,12 +105,14 @@ void Step::send(DeviceId a, DeviceId b, Bytes bytes) {
     loads_[wiring_->mesh(i, j)] += bytes.value();
     return;
   }
+  // A switched node has the device's port on the way, and the plane behind it.
   if (part == Part::super_node && wiring_->super_behind_ports()) {
     pass(Part::node, i, j, bytes.value());
     if (wiring_->super_saturates()) pass(part, i, j, bytes.value());
     return;
   }
   const bool nic = part == Part::nic;
+  // A NIC of the node is shared by its devices: its place is not the seat.
   leave(part, i, nic ? from.nic : i, bytes.value());
   reach(part, j, nic ? to.nic : j, bytes.value());
   if (nic && wiring_->trunks()) climb(Part::trunk, i, from.leaf, to.leaf, bytes.value());
@@ -116,17 +124,20 @@ void Step::climb(Part part, std::uint32_t seat, std::uint32_t from, std::uint32_
                  double bytes) {
   if (from == to) return;
   touch(part, seat);
+  // Trunks that can never be full are left out of flows.
   if (wiring_->can_saturate(part, from)) loads_[wiring_->up(part, from)] += bytes;
   if (wiring_->can_saturate(part, to)) loads_[wiring_->down(part, to)] += bytes;
 }
 
 void Step::add_to_channel(std::uint32_t channel, double bytes) {
+  // Most steps use no channel at all.
   if (channel_loads_.empty()) channel_loads_.resize(wiring_->channel_count());
   if (channel_loads_[channel] == 0) channels_.push_back(channel);
   channel_loads_[channel] += bytes;
 }
 
 void Step::send_over_channels(std::uint32_t i, std::uint32_t j, double bytes) {
+  // As pairs, routes are listed with the messages.
   const bool counted = form_ == NetworkForm::ports && bytes > 0;
   const Seconds way = wiring_->each_channel(i, j, [&](std::uint32_t channel) {
     if (counted) add_to_channel(channel, bytes);
@@ -157,11 +168,13 @@ void Step::pairs_in_node(std::span<const std::uint32_t> seats, double bytes) {
         if (i != j) send_over_wires(i, j, Bytes{bytes});
     return;
   }
+  // One port for all peers: counted per member instead of per pair.
   if (!wiring_->meshes()) {
     const auto peers = static_cast<double>(seats.size() - 1);
     for (const std::uint32_t i : seats) add(Part::node, i, i, peers * bytes);
     return;
   }
+  // Meshes have a link per pair; across meshes of a node bytes go over ports or bridges.
   for (const std::uint32_t i : seats)
     for (const std::uint32_t j : seats) {
       if (i == j) continue;
@@ -196,18 +209,22 @@ void Step::send_all_pairs(const Members& members, Bytes bytes) {
   seats.reserve(members.size());
   for (const DeviceId m : members) seats.push_back(wiring_->seat_of(m));
   latency_ = std::max(latency_, slowest_message(members));
+  // As pairs each message is a flow; latencies are those of all.
   if (form_ == NetworkForm::pairwise) {
     for (const DeviceId a : members)
       for (const DeviceId b : members) send(a, b, bytes);
     return;
   }
+  // Runs of equal node and super-node need ascending seats.
   if (!std::ranges::is_sorted(seats)) std::ranges::sort(seats);
   const auto super_of = [&](std::uint32_t i) { return wiring_->seat(i).super_node; };
   const auto node_of = [&](std::uint32_t i) { return wiring_->seat(i).wired; };
   each_run(std::span<const std::uint32_t>(seats), super_of, [&](auto super) {
+    // Members outside the super-node are reached over NICs, all others nearer by.
     const double outside = (size_of(seats) - size_of(super)) * bytes.value();
     each_run(super, node_of, [&](auto node) {
       pairs_in_node(node, bytes.value());
+      // Members of other nodes in the same super-node.
       const double near = (size_of(super) - size_of(node)) * bytes.value();
       for (const std::uint32_t i : node) {
         if (wiring_->super_behind_ports()) add(Part::node, i, i, near);
@@ -216,6 +233,7 @@ void Step::send_all_pairs(const Members& members, Bytes bytes) {
       }
     });
   });
+  // Everybody is in one super-node: nothing is above it.
   if (super_of(seats.front()) == super_of(seats.back())) return;
   if (wiring_->channels()) load_channels(seats, bytes.value());
   if (wiring_->trunks()) load_trunks(Part::trunk, &Wiring::Seat::leaf, seats, bytes.value());
@@ -223,12 +241,15 @@ void Step::send_all_pairs(const Members& members, Bytes bytes) {
 }
 
 void Step::send_at_once(const Members& members, Bytes bytes) {
+  // Latency is set anew: what send_all_pairs() finds is that of single messages.
   const Seconds before = std::exchange(latency_, Seconds{0});
   send_all_pairs(members, bytes);
   std::size_t most = 1;  // messages through one port
   if (!wiring_->meshes() && !wiring_->wired()) {
+    // All peers are behind one port.
     most = members.size() - 1;
   } else {
+    // Mesh partners have links of their own; only the others queue at the port.
     std::vector<std::uint32_t> meshes;
     meshes.reserve(members.size());
     for (const DeviceId m : members) meshes.push_back(wiring_->seat(wiring_->seat_of(m)).mesh);
@@ -265,6 +286,7 @@ void Step::load_trunks(Part part, std::uint32_t Wiring::Seat::*above, const Seat
     std::uint32_t leaf, super_node;
     double in_super;  ///< members of the super-node
   };
+  // Who stands below which leaf, and how many of its super-node the group has.
   std::vector<Place> places;
   places.reserve(seats.size());
   const auto super_of = [&](std::uint32_t i) { return wiring_->seat(i).super_node; };
@@ -272,6 +294,7 @@ void Step::load_trunks(Part part, std::uint32_t Wiring::Seat::*above, const Seat
     for (const std::uint32_t i : super)
       places.push_back({wiring_->seat(i).*above, super_of(i), size_of(super)});
   });
+  // By leaf, then by super-node: both become runs.
   std::ranges::sort(places, [](const Place& a, const Place& b) {
     return std::tie(a.leaf, a.super_node) < std::tie(b.leaf, b.super_node);
   });
@@ -280,6 +303,7 @@ void Step::load_trunks(Part part, std::uint32_t Wiring::Seat::*above, const Seat
   each_run(std::span<const Place>(places), leaf_of, [&](auto below) {
     const std::uint32_t leaf = below.front().leaf;
     if (!wiring_->can_saturate(part, leaf)) return;
+    // Pairs below one leaf, or inside one super-node, do not cross the trunk.
     each_run(below, super_at, [&](auto together) {
       // Peers of another super-node that are not below the same leaf.
       const double peers =
@@ -291,6 +315,7 @@ void Step::load_trunks(Part part, std::uint32_t Wiring::Seat::*above, const Seat
 
 // Plans are shared between groups, so failed links are replaced where a plan is put on links.
 void Step::add_messages(const Fabric& fabric, double times, std::vector<PhaseFlow>& flows) const {
+  // As pairs a message is a flow over its whole route, with the latency of the step.
   for (const Message& message : messages_) {
     PhaseFlow& flow = flows.emplace_back(PhaseFlow{latency_ * times, message.bytes * times, {}});
     for (const LinkId link : fabric.intact_route(message.from, message.to))
@@ -313,9 +338,11 @@ void Step::write_flow(double times, PhaseFlow& flow) const {
         flow.links.push_back({link, bytes});
       });
   std::vector<std::uint32_t> channels = channels_;
+  // Channels come in the order in which they were first used.
   std::ranges::sort(channels);
   for (const std::uint32_t channel : channels)
     flow.links.push_back({wiring_->channel_link(channel), channel_loads_[channel]});
+  // Weights are relative to the fullest link of a member.
   for (LinkWeight& use : flow.links) use.weight /= largest;
   flow.bytes = Bytes{largest * times};
   flow.latency = latency_ * times;

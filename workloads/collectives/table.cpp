@@ -28,6 +28,7 @@ constexpr std::array<NamedAlgorithm, 14> algorithms{
 
 [[noreturn]] void refuse(const Fabric& fabric, std::span<const DeviceId> members,
                          const CollectiveCall& call, std::string_view algorithm) {
+  // Whatever plans without complaint is allowed.
   std::vector<std::string> usable{"auto"};
   for (const NamedAlgorithm& known : algorithms)
     if (known.plan(fabric, members, call, NetworkForm::ports)) usable.emplace_back(known.name);
@@ -49,6 +50,7 @@ std::map<LinkId, double> pcie_loads(const Fabric& fabric, const PhaseFlow& flow)
 }
 
 Seconds lone_flow(const Fabric& fabric, const PhaseFlow& flow) {
+  // Plans count NICs; the tree behind them may be narrower.
   Seconds bytes = collectives::transfer_time(fabric, flow);
   for (const auto& [link, weight] : pcie_loads(fabric, flow))
     bytes = std::max(bytes, weight * (flow.bytes / fabric.link(link).bandwidth));
@@ -57,6 +59,7 @@ Seconds lone_flow(const Fabric& fabric, const PhaseFlow& flow) {
 
 /// Time of flows that start together.
 Seconds time_of(const Fabric& fabric, const std::vector<PhaseFlow>& flows) {
+  // Several flows at once share the links that they have in common.
   if (flows.size() == 1) return lone_flow(fabric, flows.front());
   std::vector<SharedFlow> shared;
   std::map<LinkId, std::uint32_t> links;
@@ -89,10 +92,12 @@ CollectivePlan plan_collective(const Fabric& fabric, std::span<const DeviceId> m
                                const CollectiveCall& call, std::string_view algorithm,
                                NetworkForm form) {
   expects(!members.empty(), "a collective has members");
+  // Nobody to talk to, or nothing to say.
   if (members.size() == 1 || call.bytes.value() <= 0) return {"none", {}};
   const std::string_view wanted =
       algorithm == "auto" ? collectives::select(fabric, members, call) : algorithm;
   const auto found = std::ranges::find(algorithms, wanted, &NamedAlgorithm::name);
+  // A name that is in no list comes from a file: the error lists what fits.
   if (found == algorithms.end()) refuse(fabric, members, call, wanted);
   auto plan = found->plan(fabric, members, call, form);
   if (!plan) refuse(fabric, members, call, wanted);
@@ -112,6 +117,7 @@ double bus_factor(CollectiveKind kind, std::size_t members) {
     case CollectiveKind::send_recv:
       return 1;
     case CollectiveKind::all_reduce:
+      // nccl-tests: bus bandwidth is the rate of the algorithm times this.
       return 2 * (n - 1) / n;
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::all_gather:

@@ -19,6 +19,7 @@ double beyond_cache(Bytes bytes, Bytes cache) {
 /// What the bytes take beyond the links' full bandwidth.
 Seconds slowdown(const Fabric& fabric, DeviceId from, DeviceId to, Bytes bytes) {
   const TransferSpec& transfer = fabric.cluster().collectives.transfer;
+  // Between nodes the NIC is the limit, whatever the cache holds.
   if (!near(fabric, from, to)) return Seconds{0};
   Seconds slowest{0};
   for (const LinkId link : fabric.route(from, to))
@@ -30,6 +31,7 @@ Seconds slowdown(const Fabric& fabric, DeviceId from, DeviceId to, Bytes bytes) 
 
 Seconds transfer_latency(const Fabric& fabric, DeviceId from, DeviceId to, Bytes bytes) {
   const CollectiveLibrarySpec& library = fabric.cluster().collectives;
+  // Route, start of the transfer, the library's step, and what bytes take beyond full bandwidth.
   return fabric.route_latency(from, to) + library.transfer.start +
          (near(fabric, from, to) ? library.transfer_step() : library.step_latency) +
          slowdown(fabric, from, to, bytes);
@@ -40,6 +42,7 @@ namespace collectives {
 /// One message over its route; both libraries stream it through their buffers.
 Plan direct(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   if (call.kind != CollectiveKind::send_recv || members.size() != 2) return std::nullopt;
+  // Streamed: its start does not repeat with the buffer.
   Schedule schedule(fabric, members, Bytes{0}, form);
   Step step = schedule.step();
   step.send(members[0], members[1], call.bytes);

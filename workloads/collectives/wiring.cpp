@@ -16,6 +16,7 @@ Wiring::Wiring(const Fabric& fabric, std::span<const DeviceId> members)
       mesh_size_{static_cast<std::uint32_t>(fabric.mesh_size())} {
   seats_.reserve(members.size());
   for (const DeviceId m : members) seats_.push_back({m.value, 0, 0, 0, 0, 0, 0, 0});
+  // Mostly they are sorted already.
   if (!std::ranges::is_sorted(seats_, {}, &Seat::device))
     std::ranges::sort(seats_, {}, &Seat::device);
   take_seats(fabric);
@@ -40,6 +41,7 @@ Wiring::Wiring(const Fabric& fabric, std::span<const DeviceId> members)
 
 void Wiring::watch(std::uint32_t seats) {
   watched_ = seats;
+  // Leaves and pods are watched with the members below them.
   for (Above& leaf : leaves_) leaf.watched = false;
   for (Above& pod : pods_) pod.watched = false;
   for (std::size_t i = 0; i < std::min<std::size_t>(seats, seats_.size()); ++i) {
@@ -50,6 +52,7 @@ void Wiring::watch(std::uint32_t seats) {
 
 void Wiring::take_seats(const Fabric& fabric) {
   first_device_ = seats_.front().device;
+  // Devices of a group lie close together: a plain list from the first one on.
   seat_of_.resize(seats_.back().device - first_device_ + 1);
   const auto node_devices = static_cast<std::uint32_t>(fabric.cluster().node_devices);
   const bool own_nic = fabric.cluster().network.nic.per == NicSpec::Per::device;
@@ -57,6 +60,7 @@ void Wiring::take_seats(const Fabric& fabric) {
   for (std::uint32_t i = 0; i < seats_.size(); ++i) {
     Seat& seat = seats_[i];
     seat_of_[seat.device - first_device_] = i;
+    // Seats ascend, so that nodes end one after another.
     const bool new_node = seat.device >= node_end;
     if (new_node) {
       const std::uint32_t super = fabric.super_node_of({seat.device});
@@ -65,17 +69,20 @@ void Wiring::take_seats(const Fabric& fabric) {
       super_index = super;
       node_end = (fabric.node_of({seat.device}).value + 1) * node_devices;
     }
+    // A platform file counts as one wired node.
     if (new_node && !fabric.wires().empty()) {
       const std::uint32_t wired = fabric.wired_node_of({seat.device}).value;
       if (nodes_.empty() || nodes_.back() != wired) nodes_.push_back(wired);
     }
     if (own_nic || new_node) nics_.push_back(fabric.nic_of({seat.device}));
     seat.node = node;
+    // A platform file has no super-nodes: its links say everything.
     seat.super_node = fabric.of_platform() ? 0 : super_node;
     seat.wired = fabric.wires().empty() ? node : count(nodes_.size() - 1);
     // Members of one mesh have links to each other that wait for no others.
     const bool apart =
         fabric.wires().empty() || (fabric.of_platform() && fabric.wires().one_port());
+    // Seats of one number have links of their own; others queue at a port.
     seat.mesh = mesh_size_ > 0 ? seat.device / mesh_size_ : apart ? i : seat.wired;
     seat.nic = count(nics_.size() - 1);
   }
@@ -88,14 +95,17 @@ void Wiring::take_leaves(const Fabric& fabric) {
   std::vector<std::uint32_t> used = leaf_of;
   std::ranges::sort(used);
   used.erase(std::unique(used.begin(), used.end()), used.end());
+  // Places ascend with leaves, as slots have to.
   for (const std::uint32_t leaf : used)
     leaves_.push_back({leaf, fabric.can_saturate(fabric.leaf_link(LinkKind::leaf_up, leaf))});
+  // No trunk can be full: none is counted.
   if (std::ranges::none_of(leaves_, &Above::saturates)) return leaves_.clear();
   for (std::size_t i = 0; i < seats_.size(); ++i)
     seats_[i].leaf = count(std::ranges::lower_bound(used, leaf_of[i]) - used.begin());
 }
 
 void Wiring::take_pods(const Fabric& fabric) {
+  // A group has few pods.
   for (Seat& seat : seats_) {
     const std::uint32_t pod = fabric.pod_of({seat.device});
     auto at = std::ranges::find(pods_, pod, &Above::index);
@@ -107,6 +117,7 @@ void Wiring::take_pods(const Fabric& fabric) {
 }
 
 std::uint32_t Wiring::places(LinkOwner owner) const {
+  // Pairs, wires and channels have slots of their own, PCIe switches none.
   switch (owner) {
     case LinkOwner::pair:
     case LinkOwner::wire:
@@ -127,6 +138,7 @@ std::uint32_t Wiring::places(LinkOwner owner) const {
 
 void Wiring::take_slots(const Fabric& fabric, LinkKind up) {
   const LinkKindInfo kind = info(up);
+  // Downward links follow those upward: one call for both.
   if (kind.direction != LinkDirection::up || fabric.block(up).count == 0) return;
   if (kind.family.tier == LinkTier::host) return;  // what a NIC sends says what crosses it
   const std::uint32_t links = places(kind.family.owner);
@@ -141,6 +153,7 @@ void Wiring::take_latencies(const Fabric& fabric) {
   const Seconds ports = fabric.node_ports() ? route(*fabric.node_ports()) : Seconds{0};
   node_step_ = library.node_step_latency;
   step_ = library.step_latency;
+  // In the order of LinkTier: route and the library's step.
   latency_ = {route(LinkKind::mesh) + library.node_step_latency,
               node_step_,
               ports + library.node_step_latency,

@@ -8,6 +8,8 @@ void embedding_forward(LayerItems& items, const LayerContext& context) {
   const Shape shape{context};
   const double bytes = element * shape.tokens * shape.hidden;
   items.push_back(vector_row("embedding", 0, 2 * bytes));
+  // A tensor rank has the rows of its part of the vocabulary; the sum over all has those of each
+  // token.
   communicate(items, shape.sequence_parallel ? "reduce_scatter embedding" : "all_reduce embedding",
               GroupKind::tensor, shape.tp,
               shape.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
@@ -23,6 +25,7 @@ void embedding_backward(Backward& backward, const LayerContext& context) {
   if (context.model.position == ModelSpec::Position::learned)
     backward.add_weight(vector_row("positions gradient", shape.shard * shape.hidden,
                                    row_bytes * shape.shard * shape.hidden));
+  // Any token may be of the rank's part of the vocabulary, so that the gradients of all are needed.
   if (shape.sequence_parallel)
     backward.add_weight(LayerCommunication{"all_gather embedding gradient",
                                            GroupKind::tensor,

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <utility>
 
 #include "dispatcher.hpp"
 
@@ -12,9 +13,12 @@ bool sequential(const Experts& e) {
 
 int experts_of(const Experts& e) { return static_cast<int>(std::lround(e.local)); }
 
-/// The kernel of all experts, or that of one as often as there are experts.
-LayerItems of_all(const Experts& e, const Operator& grouped, const Operator& single) {
-  if (!sequential(e)) return {grouped};
+/// The kernel of all experts, or that of one as often as there are experts. With equal rows it may
+/// be the library's product of batches.
+LayerItems of_all(const Experts& e, Operator grouped, const Operator& single) {
+  if (e.context.moe.products == MoeSpec::Products::batched)
+    if (auto* work = std::get_if<GroupedMatmulWork>(&grouped.work)) work->batched = true;
+  if (!sequential(e)) return {std::move(grouped)};
   return LayerItems(static_cast<std::size_t>(experts_of(e)), routed(single));
 }
 
@@ -62,31 +66,64 @@ Operator of_weights(Operator op) {
   return op;
 }
 
+bool with_activation(const Experts& e) {
+  return e.context.moe.products == MoeSpec::Products::fused;
+}
+
+/// Bytes of an element in MXFP8, as it stands and along the other side, with their scales.
+constexpr double mx_copies = 2 * (1 + 1.0 / 32);
+
+/// Transformer Engine's kernels of a whole feed-forward part (ops/fused/grouped_mlp.py): a product
+/// in front of the activation, or of its gradient, does that and writes what the next one reads in
+/// MXFP8. What the first wrote stays in BF16 for the backward pass.
+Operator with_neighbours(const Experts& e, Operator op, ExpertProduct product) {
+  if (!with_activation(e)) return op;
+  op.ordered = true;
+  const bool up = product == ExpertProduct::up;
+  const double wide = projections(e.kind) * e.width, rows = e.rows;
+  if (op.accumulated > 0) return op;
+  if (!op.input_gradient) {
+    if (!up) op.fp8 = Fp8::ready;
+    if (up) op.bytes = Bytes{op.bytes.value() + mx_copies * rows * e.width};
+    return op;
+  }
+  if (up) op.fp8 = Fp8::ready;
+  // the gradient of the outputs of the activation is never written; what it read is
+  if (!up)
+    op.bytes =
+        Bytes{op.bytes.value() + rows * (element * wide + mx_copies * wide - element * e.width)};
+  return op;
+}
+
 }  // namespace
 
 LayerItems products_forward(const Experts& e, ExpertProduct product) {
   const Linear l = linear(e, product);
-  const LayerItems items = launched(e, of_all(e, grouped_forward(l, e.local), forward(l)));
+  const LayerItems items =
+      launched(e, of_all(e, with_neighbours(e, grouped_forward(l, e.local), product), forward(l)));
   return product == ExpertProduct::up ? arrived(e, items) : items;
 }
 
 LayerItems products_backward(const Experts& e, ExpertProduct product) {
   const Linear l = linear(e, product);
   const LayerItems items =
-      launched(e, of_all(e, grouped_input_gradient(l, e.local), input_gradient(l)));
+      launched(e, of_all(e, with_neighbours(e, grouped_input_gradient(l, e.local), product),
+                         input_gradient(l)));
   return product == ExpertProduct::down ? arrived(e, items) : items;
 }
 
 void add_weights(Backward& backward, const Experts& e, ExpertProduct product) {
   const Linear l = linear(e, product);
   const double bytes = e.shape.gradient_bytes;
-  const LayerItems items =
-      launched(e, of_all(e, of_weights(grouped_weight_gradient(l, e.local, bytes)),
-                         of_weights(weight_gradient(l, bytes))));
+  const LayerItems items = launched(
+      e,
+      of_all(e, of_weights(with_neighbours(e, grouped_weight_gradient(l, e.local, bytes), product)),
+             of_weights(weight_gradient(l, bytes))));
   for (const LayerItem& item : items) backward.add_weight(item);
 }
 
 LayerItems expert_activations(const Experts& e, bool backward) {
+  if (with_activation(e)) return {};
   const auto make = [&](double count) {
     const char* const name = "experts activation";
     return routed(backward ? activation_backward(name, e.kind, count)

@@ -2,6 +2,7 @@
 
 namespace stepcast::rows {
 
+/// Gate and value are projected by one product.
 double projections(FeedForwardSpec::Kind kind) {
   return kind == FeedForwardSpec::Kind::swiglu ? 2 : 1;
 }
@@ -14,6 +15,7 @@ Projections feed_forward_projections(const Shape& shape, const std::string& name
 }
 
 Operator activation_forward(std::string name, FeedForwardSpec::Kind kind, double count) {
+  // FLOPs and bytes per element of the inner width, as docs/models/operators.md has them.
   const auto role = OperatorRole::activation;
   if (kind == FeedForwardSpec::Kind::swiglu)
     return vector_row(std::move(name), 6 * count, 3 * element * count, role);
@@ -22,6 +24,7 @@ Operator activation_forward(std::string name, FeedForwardSpec::Kind kind, double
 
 Operator activation_backward(std::string name, FeedForwardSpec::Kind kind, double count) {
   const auto role = OperatorRole::activation_backward;
+  // Read are what the forward read and the gradient of its output, written those of its inputs.
   name += " backward";
   if (kind == FeedForwardSpec::Kind::swiglu)
     return vector_row(std::move(name), 10 * count, 5 * element * count, role);

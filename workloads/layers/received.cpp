@@ -8,6 +8,7 @@ Passes received(const LayerContext& context, bool gradient) {
   const rows::Shape shape{context};
   LayerItems forward;
   rows::Backward backward;
+  // Each tensor rank has received a part (`communication.pipeline.scatter_gather`).
   LayerItems gather;
   rows::communicate(gather, gradient ? "all_gather received gradient" : "all_gather received input",
                     GroupKind::tensor, shape.tp, CollectiveKind::all_gather,

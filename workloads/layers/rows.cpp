@@ -19,6 +19,7 @@ Shape::Shape(const LayerContext& context) {
   hidden = static_cast<double>(context.model.hidden);
   gradient_bytes = context.gradient_bytes;
   chunks = tp > 1 ? context.tensor_chunks : 1;
+  serial_backward = context.tensor_backward == CommunicationSpec::TensorBackward::serial;
 }
 
 void Backward::add_input(const LayerItem& item) {
@@ -83,6 +84,15 @@ void mark(LayerItems& items, std::size_t from, std::size_t to,
 /// Of all that is made again, which keeps its order: a part may read what an earlier one made.
 constexpr std::uint32_t made_again = ~0U;
 
+/// The first operator of what is made again.
+void begin_again(LayerItems& items, std::size_t from) {
+  for (std::size_t i = from; i < items.size(); ++i)
+    if (auto* op = std::get_if<Operator>(&items[i])) {
+      op->begins_again = true;
+      return;
+    }
+}
+
 void mark_again(LayerItems& items, std::size_t from) {
   for (std::size_t i = from; i < items.size(); ++i)
     *slack_of(items[i]) = {.ahead = static_cast<std::uint32_t>(i), .branch = made_again};
@@ -115,6 +125,8 @@ void may_stand_behind(Backward& backward, const BackwardPlace& from, const Backw
 void add_again(Backward& backward, const LayerItems& items) {
   const BackwardPlace from{backward};
   backward.add_input(items);
+  begin_again(backward.input, from.input);
+  begin_again(backward.both, from.both);
   LayerItems copy = items;
   for (LayerItem& item : copy) backward.again_waits |= slack_of(item) == nullptr;
   if (backward.again_waits) return;

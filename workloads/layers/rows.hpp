@@ -32,6 +32,7 @@ struct Shape {
   double gradient_bytes;   ///< of one weight's gradient
   bool sequence_parallel;  ///< and there is something to be parallel over
   std::int64_t chunks;     ///< of products that overlap their tensor collective
+  bool serial_backward;    ///< gradients of inputs are reduced before the product for the weights
 };
 
 /// The backward pass under construction: `both` is the order in which frameworks issue it.

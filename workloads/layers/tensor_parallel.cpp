@@ -107,9 +107,10 @@ void columns_backward(Backward& backward, const Shape& shape, const std::string&
         reduce, reduced, GroupKind::tensor,
         shape.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
         gathered_bytes(first)));
+  if (shape.tp > 1 && shape.serial_backward) backward.add_input(WaitFor{reduced});
   for (const Linear& linear : linears)
     backward.add_weight(weight_gradient(linear, shape.gradient_bytes));
-  if (shape.tp > 1) backward.add_input(WaitFor{reduced});
+  if (shape.tp > 1 && !shape.serial_backward) backward.add_input(WaitFor{reduced});
 }
 
 void rows_forward(LayerItems& items, const Shape& shape, const std::string& name, Linears linears) {

@@ -128,6 +128,11 @@ Passes transformer_layer(const LayerContext& context, LayerKind kind) {
   LayerItems recomputed = forward;
   if (context.training.rebuild == TrainingSpec::Rebuild::needed)
     recomputed = rows::needed_again(std::move(recomputed), context, kind);
+  for (LayerItem& item : recomputed)
+    if (auto* op = std::get_if<Operator>(&item)) {
+      op->begins_again = true;
+      break;
+    }
   Passes passes = rows::assemble(
       context, std::move(forward), std::move(backward),
       layer_parameters(context.model, {rows::is_moe(context, kind), context.linear}));

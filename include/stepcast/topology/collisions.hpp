@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "stepcast/topology/cluster_spec.hpp"
+#include "stepcast/topology/network_spec.hpp"
 
 /// Flows that a hash puts on the uplinks of leaves collide: the fullest uplink sets the pace.
 /// Model: docs/models/collisions.md.

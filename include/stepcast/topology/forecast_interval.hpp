@@ -23,9 +23,13 @@ struct ForecastInterval {
   ClassRange steps;
   std::optional<ClassRange> experts;  ///< of models with experts; none: as `steps`
   std::optional<ClassRange> memory;   ///< of the memory of the fullest device
+  /// Of questions whose framework is not known in full, as both above; none: as those.
+  std::optional<ClassRange> plain, plain_experts;
 
-  /// The one that a model's step has.
-  const ClassRange& of(bool with_experts) const {
+  /// The one that a model's step has; `exact` questions say what their framework launches.
+  const ClassRange& of(bool with_experts, bool exact) const {
+    if (!exact && with_experts && plain_experts) return *plain_experts;
+    if (!exact && plain) return *plain;
     return with_experts && experts ? *experts : steps;
   }
 };

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "stepcast/topology/cluster_spec.hpp"
+#include "stepcast/topology/network_spec.hpp"
 
 /// Wires: links of a node that join devices which pass on what is not for them, or switches that
 /// the node's file names one by one. Model: docs/models/wired.md.

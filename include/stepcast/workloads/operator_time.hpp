@@ -1,6 +1,6 @@
 #pragma once
 #include "stepcast/base/units.hpp"
-#include "stepcast/topology/cluster_spec.hpp"
+#include "stepcast/topology/device_spec.hpp"
 #include "stepcast/workloads/operators.hpp"
 
 namespace stepcast {

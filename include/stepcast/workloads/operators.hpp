@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "stepcast/base/units.hpp"
-#include "stepcast/topology/cluster_spec.hpp"
+#include "stepcast/topology/host_spec.hpp"
 #include "stepcast/topology/parallel_plan.hpp"
 #include "stepcast/workloads/collectives.hpp"
 #include "stepcast/workloads/model_spec.hpp"
@@ -178,6 +178,8 @@ struct Operator {
   /// The library's call that launched the operator before launches this one, too: a loop over
   /// experts, or the kernels of one statement (HostSpec::library_launch).
   bool in_call = false;
+  bool ordered = false;       ///< operands in MXFP8 come with scales in the order of the product
+  bool begins_again = false;  ///< first of a part of a layer that is recomputed
   Slack slack = {};
   std::vector<std::string> fused = {};  ///< operators and statements that it was made of
 };
@@ -258,6 +260,9 @@ struct LayerContext {
   std::uint32_t graphs = 0;  ///< RuntimeSpec::graphs
   KernelSpec::Block block = KernelSpec::Block::apart;
   KernelSpec::Softmax softmax = KernelSpec::Softmax::whole;
+  KernelSpec::Rope rope = KernelSpec::Rope::fused;
+  /// CommunicationSpec::tensor_backward
+  CommunicationSpec::TensorBackward tensor_backward = CommunicationSpec::TensorBackward::overlapped;
 
   bool captures(GraphScope scope) const {
     return (graphs >> static_cast<unsigned>(scope) & 1U) != 0;

@@ -118,7 +118,7 @@ struct MoeSpec {
   enum class Placement { contiguous, balanced };
   enum class Wire { bf16, fp8 };
   enum class Permutation { fused, indexed };
-  enum class Products { grouped, multi_stream, sequential };
+  enum class Products { grouped, multi_stream, sequential, batched, fused };
   /// Frameworks and the first version of their dispatcher.
   enum class Dispatcher {
     standard,
@@ -177,6 +177,9 @@ struct CommunicationSpec {
   enum class ReduceCopy { none, bf16 };
   enum class StandIns { none, shapes };
   enum class GatherPrecision { bf16, fp8 };
+  /// Of the gradient of a column-parallel product's input: beside the product for the weights, or
+  /// waited for before it.
+  enum class TensorBackward { overlapped, serial };
   /// What replicas hand each other of sharded parameters: one buffer, in which every rank has a
   /// part of everything; each matrix as a list of parts; the whole tensors of each owner.
   enum class Exchange { buffer, lists, broadcast };
@@ -196,6 +199,7 @@ struct CommunicationSpec {
   /// A matrix product overlaps its tensor-parallel collective in this many pieces; with 1 they do
   /// not overlap.
   std::int64_t tensor_chunks = 1;
+  TensorBackward tensor_backward = TensorBackward::overlapped;
   /// Tensor ranks pass a part each of what all of them hold to the next stage, which gathers it.
   bool scatter_gather = false;
   CollectiveChoice algorithms;
@@ -295,7 +299,9 @@ struct RuntimeSpec {
   std::int64_t compile_cache = 0;
   std::int64_t compile_rows = 1;  ///< row counts that follow each other and share a kernel
   bool compile_hidden = false;    ///< other threads compile, and old kernels serve meanwhile
-  double host_speed = 1;          ///< all host times are divided by it
+  /// Statements without a launch that a part of a layer takes more where it is recomputed.
+  std::int64_t recompute_statements = 0;
+  double host_speed = 1;  ///< all host times are divided by it
   BarrierSpec barriers;
 
   bool passes(UpdatePass pass) const { return (update >> static_cast<unsigned>(pass) & 1U) != 0; }

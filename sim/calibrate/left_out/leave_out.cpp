@@ -140,6 +140,7 @@ RowErrors unseen_errors(const ClusterSpec& cluster, const PartRows& rows, const 
       const auto found = way.keys.find(row);
       (found != way.keys.end() && found->second == key ? out : kept).push_back(row);
     }
+    // Excluded rows are forecast, but fit nothing.
     kept = fitted_rows(kept);
     if (kept.empty()) return {};
     add_errors(errors, fitted_to(cluster, kept), out);
@@ -176,6 +177,7 @@ void leave_out_of(const PartRows& rows, const ClusterSpec& cluster, std::size_t 
   RowErrors preset, fitted;
   add_errors(preset, cluster, rows);
   const MeasurementUse use = rows.front()->use;
+  // A short table has no rows to spare.
   if (use == MeasurementUse::foreign || rows_of_table < least_table_rows || judged.empty()) {
     const MeasurementUse shown =
         use == MeasurementUse::foreign ? use : MeasurementUse::goodness_of_fit;

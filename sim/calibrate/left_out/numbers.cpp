@@ -33,6 +33,7 @@ class PartNumbers {
   }
   std::vector<ComponentNumber> of(const ClusterSpec& cluster) const {
     std::vector<ComponentNumber> here;
+    // What the cluster does not have is 0, whose logarithm is no start.
     for (const ComponentNumber& number : numbers_)
       if (number.get(cluster) > 0) here.push_back(number);
     return here;

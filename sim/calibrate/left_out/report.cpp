@@ -72,6 +72,7 @@ std::string left_out_markdown(const std::vector<LeftOutFigures>& all) {
 }
 
 std::optional<double> read_left_out(std::string_view markdown) {
+  // As left_out_markdown() wrote it.
   const std::size_t at = markdown.find(figure_mark);
   if (at == std::string_view::npos) return {};
   const std::string_view rest = markdown.substr(at + figure_mark.size());

@@ -11,6 +11,7 @@ void LaneReplayer::communicate(RankIndex r, const StepOp& op) {
   LaneIssue issued{0, issue(rank, call.issue)};
   if (op.after_compute) issued.ready = later(issued.ready, rank.clocks.device);
   LaneSlot& slot = rank.slots[op.slot];
+  // Slots are not known in any lane until the call ends there.
   slot.end.unknown = lanes;
   ++slot.issue;
   slot.held = network_call(r, op.index).held;
@@ -20,6 +21,7 @@ void LaneReplayer::communicate(RankIndex r, const StepOp& op) {
   LaneMeeting& meeting = meetings_[issued.meeting];
   meeting.members.push_back({r, op.index, op.slot, slot.issue, call.stream});
   LaneStream& stream = rank.stream[static_cast<std::size_t>(call.stream)];
+  // A stream on which nothing meets others is arithmetic on vectors.
   if (!shared_[static_cast<std::size_t>(call.stream)]) {
     if (stream.busy || !stream.together.empty()) {
       stream.together.push_back(issued);
@@ -29,6 +31,7 @@ void LaneReplayer::communicate(RankIndex r, const StepOp& op) {
     }
     return;
   }
+  // Lane by lane: each knows its own end.
   slot.end.at = LaneTimes::all(unknown_date);
   stream.apart.push_back(issued);
   for (std::size_t l = 0; l < lanes; ++l) pump(r, call.stream, l);
@@ -39,12 +42,14 @@ void LaneReplayer::communicate(RankIndex r, const StepOp& op) {
 std::uint32_t LaneReplayer::meeting_of(RankIndex r, std::uint32_t call) {
   const auto kind = static_cast<std::size_t>(ranks_[r].program->calls[call].group);
   const NetworkCall& planned = network_call(r, call);
+  // One class meets nobody and needs no place in the list.
   if (planned.arrivals == 1) return new_meeting(ranks_[r].call_of[call]);
   const std::uint64_t nth = ranks_[r].calls_made[kind]++ * group_kinds + kind;
   auto& open = open_meetings_[std::min<std::size_t>(planned.group, open_meetings_.size() - 1)];
   auto found = std::ranges::find(open, nth, &OpenMeeting::nth);
   if (found == open.end()) found = open.insert(found, {nth, new_meeting(ranks_[r].call_of[call])});
   const std::uint32_t id = found->id;
+  // Nobody can come any more: the entry makes room.
   if (meetings_[id].members.size() + 1 == planned.arrivals) {
     *found = open.back();
     open.pop_back();
@@ -64,6 +69,7 @@ std::uint32_t LaneReplayer::new_meeting(std::uint32_t call) {
 }
 
 void LaneReplayer::free_meeting(std::uint32_t id) {
+  // All fields anew, since places are given again.
   LaneMeeting& meeting = meetings_[id];
   meeting.members.clear();
   meeting.start = {};
@@ -84,6 +90,7 @@ double LaneReplayer::alone(RankIndex r, std::uint32_t call) const {
 void LaneReplayer::pump_together(RankIndex r, Stream stream) {
   LaneStream& state = ranks_[r].stream[static_cast<std::size_t>(stream)];
   if (state.busy || state.together.empty()) return;
+  // Copied, because arriving may end at once and touch the queue.
   const LaneIssue head = state.together.front();
   state.together.pop_front();
   state.busy = true;
@@ -93,6 +100,7 @@ void LaneReplayer::pump_together(RankIndex r, Stream stream) {
 /// Streams that become free are only noted, because what they hold may end at once as well.
 void LaneReplayer::arrive_together(std::uint32_t id, const LaneTimes& start) {
   LaneMeeting& meeting = meetings_[id];
+  // The latest member decides in every lane by itself.
   meeting.start = meeting.together == 0 ? start : later(meeting.start, start);
   if (++meeting.together < map_.calls[meeting.call].arrivals) return;
   const LaneMeeting::Member& first = meeting.members.front();
@@ -104,6 +112,7 @@ void LaneReplayer::arrive_together(std::uint32_t id, const LaneTimes& start) {
     state.free_at = end;
     if (!state.together.empty()) free_streams_.emplace_back(member.rank, member.stream);
     LaneSlot& slot = rank.slots[member.slot];
+    // The slot was issued again: its end belongs to a newer call.
     if (slot.issue != member.issue) continue;
     slot.start = meeting.start;
     slot.end.set(end);
@@ -123,6 +132,7 @@ void LaneReplayer::pump(RankIndex r, Stream stream, std::size_t lane) {
 void LaneReplayer::arrive(std::uint32_t id, std::size_t lane, double start) {
   LaneMeeting& meeting = meetings_[id];
   const NetworkCall& call = map_.calls[meeting.call];
+  // Members arrive lane by lane, and each lane begins when all of its own have come.
   meeting.start[lane] = std::max(meeting.start[lane], start);
   if (++meeting.arrived[lane] < call.arrivals) return;
   if (call.lone) {
@@ -142,6 +152,7 @@ void LaneReplayer::begin_phase(std::uint32_t id, std::size_t lane, double now) {
   }
   const auto& flows = call.phases[meeting.phase[lane]];
   meeting.running[lane] = static_cast<std::uint32_t>(flows.size());
+  // Tags are those of the plain replay, so that ends of one date come in the same order.
   const std::uint64_t part = tag_of(Tag::phase_part, id);
   for (std::size_t i = 0; i < flows.size(); ++i) {
     const NetworkFlow& flow = flows[i];
@@ -177,6 +188,7 @@ void LaneReplayer::finish(std::uint32_t id, std::size_t lane, double end) {
     if (rank.waiting == Waiting::slot && rank.awaited == member.slot)
       known(member.rank, lane, slot.end);
   }
+  // Reversed: the last one noted is the first one taken.
   std::for_each(meeting.members.rbegin(), meeting.members.rend(),
                 [&](const LaneMeeting::Member& m) {
                   lane_streams_.push_back({m.rank, m.stream, lane});
@@ -188,6 +200,7 @@ void LaneReplayer::finish(std::uint32_t id, std::size_t lane, double end) {
 /// What a stream holds may end at once and free more streams, as many as collectives are queued.
 /// Those are only noted, on top of what is left: the order is that of calls inside each other.
 void LaneReplayer::pump_lanes() {
+  // Calls inside each other only note streams; the outermost works them off.
   if (pumping_) return;
   pumping_ = true;
   while (!lane_streams_.empty()) {
@@ -205,11 +218,13 @@ void LaneReplayer::send(RankIndex r, const StepOp& op) {
   sent.ready = later(rank.clocks.device, issued);
   const RankIndex peer = map_.hop(op.channel, r).peer;
   LaneMessage& message = ranks_[peer].inbox.emplace_back(LaneMessage{op.index, {}});
+  // A transfer that meets nothing arrives by arithmetic in all lanes at once.
   if (!meets(r, op.channel)) {
     send_alone(r, op.channel, sent, message.arrival);
     if (ranks_[peer].waiting == Waiting::message && ranks_[peer].awaited == op.index) wake(peer);
     return;
   }
+  // Every lane has its own date for it.
   for (std::uint32_t& pending : rank.sends_pending) ++pending;
   rank.channel[static_cast<std::size_t>(op.channel)].queue.push_back(sent);
   for (std::size_t l = 0; l < lanes; ++l) pump_channel(r, op.channel, l);
@@ -222,6 +237,7 @@ void LaneReplayer::send_alone(RankIndex r, Channel channel, const LaneSend& sent
   LaneChannel& c = rank.channel[static_cast<std::size_t>(channel)];
   const NetworkFlow& flow = map_.hop(channel, r).flow;
   const LaneTimes start = later(sent.ready, c.free_at);
+  // A latency in place of the network leaves the channel at once.
   if (input_.boundary_latency) {
     c.free_at = start;
     arrival.set(start + input_.boundary_latency->value());
@@ -258,6 +274,7 @@ void LaneReplayer::bytes_ended(RankIndex r, Channel channel, std::size_t lane, d
   c.free_at[lane] = end;
   rank.last_send_arrival[lane] = std::max(rank.last_send_arrival[lane], arrival);
   if (--rank.sends_pending[lane] == 0 && rank.waiting == Waiting::send) {
+    // The rank may go on in this lane once its last send has arrived.
     bound_by(rank, lane, rank.last_send_arrival[lane]);
     if (std::ranges::all_of(rank.sends_pending, [](std::uint32_t n) { return n == 0; })) wake(r);
   }
@@ -306,6 +323,7 @@ void LaneReplayer::flow_end(std::size_t lane, double now, std::uint64_t tag) {
 /// A rank that was held back by other lanes must not come too late for its own, nor at the date at
 /// which its engine stands: what happened there first, it cannot know.
 void LaneReplayer::post(std::size_t lane, double time, std::uint64_t tag) {
+  // Inside an event its own date is the present; only posts from outside can come too late.
   Lane& own = *lanes_[lane];
   if (!own.in_event && time <= own.engine.now() && own.engine.events() > 0) own.certain = false;
   own.engine.post(time, tag);
@@ -318,10 +336,12 @@ void LaneReplayer::post(std::size_t lane, double time, std::uint64_t tag) {
 void LaneReplayer::start_flow(std::size_t lane, const NetworkFlow& flow, std::uint64_t tag,
                               std::uint64_t starter) {
   Lane& own = *lanes_[lane];
+  // Only flows that begin at one date can come in another order.
   if (own.engine.now() != own.last_start) own.started.clear();
   own.last_start = own.engine.now();
   const std::uint64_t entries = own.engine.entries();
   for (const Lane::Started& other : own.started) {
+    // Flows of one starter, or of one entry, have a fixed order.
     if (other.starter == starter || other.entries == entries) continue;
     const bool shared = std::ranges::find(flow.path, other.link, &LinkUse::link) != flow.path.end();
     own.certain = own.certain && !shared;

@@ -1,8 +1,8 @@
 #include <cmath>
 
-#include "../held_cores.hpp"
 #include "lane_replayer.hpp"
 #include "stepcast/base/random.hpp"
+#include "stepcast/sim/replay/held_cores.hpp"
 
 // What ranks do, in all lanes together. Each expression is that of the same name in Replayer, so
 // that each lane rounds as a replay of its own.
@@ -38,6 +38,7 @@ void LaneReplayer::advance(RankIndex r) {
     if (!execute(r, ops[rank.pc])) return;
   rank.waiting = Waiting::done;
   ++done_;
+  // The step ends with the last rank, lane by lane.
   end_ = later(end_, rank.clocks.device);
 }
 
@@ -74,6 +75,7 @@ bool LaneReplayer::execute(RankIndex r, const StepOp& op) {
 }
 
 LaneTimes LaneReplayer::jitter(LaneRank& rank) {
+  // The same counter as in the plain replay, one seed per lane.
   LaneTimes factor;
   normal_numbers(seeds_, rank.id.value, jitter_stream, rank.segments_run++, factor.at);
   const double mean = sigma_ * sigma_ / 2;
@@ -87,6 +89,7 @@ void LaneReplayer::compute(LaneRank& rank, std::uint32_t index) {
   const LaneTimes drawn = jitter(rank);
   for (std::size_t l = 0; l < lanes; ++l) speeds.device[l] *= drawn[l];
   rank.worked = rank.worked + speeds.device * segment.device_time();
+  // A host that costs nothing leaves the matrix of the segment.
   if (!host_is_free_) {
     rank.queue.run(rank.clocks, segment, speeds);
     return;
@@ -109,11 +112,13 @@ void LaneReplayer::synchronise(LaneRank& rank) {
 
 bool LaneReplayer::wait_slot(LaneRank& rank, std::uint32_t slot) {
   const LaneSlot& state = rank.slots[slot];
+  // Known in every lane, or the rank waits: its code goes on in all lanes together.
   if (state.end.unknown > 0) {
     wait_for(rank, Waiting::slot, slot);
     return false;
   }
   LaneTimes& now = rank.clocks.device;
+  // Cores that the call held are paid for where it is awaited.
   for (std::size_t l = 0; state.held > 0 && l < lanes; ++l)
     now[l] += taken_by({state.held, state.start[l], state.end.at[l], state.device[l],
                         rank.worked[l] - state.worked[l]},
@@ -146,18 +151,21 @@ bool LaneReplayer::settle(LaneRank& rank) {
 void LaneReplayer::wait_for(LaneRank& rank, Waiting what, std::uint32_t which) {
   rank.waiting = what;
   rank.awaited = which;
+  // Listed once, however often it waits.
   if (std::exchange(rank.held, true)) return;
   held_.push_back(static_cast<RankIndex>(&rank - ranks_.data()));
 }
 
 /// Where a rank could go on if it were not for other lanes, its lane must not get ahead of it.
 void LaneReplayer::bound_by(const LaneRank& rank, std::size_t lane, double known) {
+  // Half of its work at factor 1 before it is felt: draws hardly ever halve a run of segments.
   const double felt =
       std::max(rank.clocks.device[lane], known) + surely_ahead * rank.code->ahead[rank.pc];
   lanes_[lane]->bound = std::min(lanes_[lane]->bound, felt);
 }
 
 void LaneReplayer::refresh_bounds() {
+  // Bounds only tighten while engines run, so that they are made anew before each round.
   for (auto& lane : lanes_) lane->bound = unknown_date;
   std::erase_if(held_, [&](RankIndex r) {
     LaneRank& rank = ranks_[r];
@@ -173,6 +181,7 @@ void LaneReplayer::refresh_bounds() {
     }
     const bool waits = rank.waiting != Waiting::nothing && rank.waiting != Waiting::done;
     rank.held = waits;
+    // Known in some lanes but not in all: those lanes are the ones to hold back.
     if (date && date->unknown < lanes) {
       for (std::size_t l = 0; l < lanes; ++l)
         if (date->at[l] < unknown_date) bound_by(rank, l, date->at[l]);
@@ -184,6 +193,7 @@ void LaneReplayer::refresh_bounds() {
 /// Something that this rank may wait for has become known in a lane.
 void LaneReplayer::known(RankIndex r, std::size_t lane, const LaneDate& date) {
   bound_by(ranks_[r], lane, date.at[lane]);
+  // The last lane lets the rank go on.
   if (date.unknown == 0) wake(r);
 }
 

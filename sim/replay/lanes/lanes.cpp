@@ -17,6 +17,7 @@ std::uint64_t seed_of(const StallPlan& plan) {
 
 bool only_draws_segments(const StallPlan& plan) {
   const StallsSpec& spec = plan.spec;
+  // A factor that never changes is as good as a speed; changes in time are not.
   const bool steady =
       std::ranges::all_of(plan.profiles, [](const SpeedProfile& p) { return p.steady(); });
   return spec.compute_jitter && spec.compute_jitter->sigma > 0 && steady &&
@@ -32,6 +33,7 @@ bool kinds_have_one_stream(const ReplayInput& input) {
       if (!call.over_host_link() &&
           stream_of.try_emplace(call.group, call.stream).first->second != call.stream)
         return false;
+  // Calls of a trace have groups of their own, met once.
   return std::ranges::none_of(input.network.calls, [](const NetworkCall& c) { return c.once; });
 }
 
@@ -60,6 +62,7 @@ std::vector<bool> shared_streams(const ReplayInput& input) {
   std::vector<bool> shared(streams, false);
   for (std::size_t r = 0; r < input.network.classes.stage.size(); ++r) {
     const auto& calls = input.programs[input.network.classes.stage[r].value].calls;
+    // One call that may meet others puts the whole stream on the engine.
     for (std::size_t c = 0; c < calls.size(); ++c) {
       if (!input.network.calls[input.network.call_of[r][c]].lone)
         shared[static_cast<std::size_t>(calls[c].stream)] = true;
@@ -81,6 +84,7 @@ LaneReplayer::LaneReplayer(const ReplayInput& input, std::span<const StallPlan> 
   for (const NetworkCall& call : map_.calls)
     if (call.group != NetworkCall::no_group) groups = std::max(groups, call.group + 1);
   open_meetings_.resize(groups + 1);
+  // Code is laid out per stage and variant and shared by all ranks of it.
   for (std::uint32_t s = 0; s < input.programs.size(); ++s) {
     auto& variants = codes_.emplace_back();
     for (std::uint32_t v = 0; v <= input.programs[s].variants.size(); ++v)
@@ -89,6 +93,7 @@ LaneReplayer::LaneReplayer(const ReplayInput& input, std::span<const StallPlan> 
   const auto plan = [&](std::size_t l) -> const StallPlan& {
     return plans[std::min(l, plans.size() - 1)];
   };
+  // Unused lanes repeat the last plan, so that vectors are always full.
   for (std::size_t l = 0; l < lanes; ++l) {
     seeds_.push_back(seed_of(plan(l)));
     Lane& lane = *lanes_.emplace_back(std::make_unique<Lane>(map_, input.sharing));
@@ -106,6 +111,7 @@ LaneReplayer::LaneReplayer(const ReplayInput& input, std::span<const StallPlan> 
     rank.id = map_.classes.representative[r];
     rank.variant = variant;
     for (std::size_t l = 0; l < lanes; ++l) {
+      // Speeds of the seed; a steady profile is one factor.
       const SpeedFactors speed = plan(l).speed_of(rank.id);
       rank.speeds.device[l] = speed.device * plan(l).profile_of(rank.id).factor_at(0);
       rank.speeds.host[l] = speed.host;
@@ -119,6 +125,7 @@ std::vector<std::optional<Seconds>> LaneReplayer::run() {
   const auto certain = [&](std::size_t l) { return lanes_[l]->certain; };
   std::vector<std::optional<Seconds>> steps(plans_);
   while (done_ < ranks_.size()) {
+    // When no lane is certain any more, there is nothing left to find out.
     bool any = false;
     for (std::size_t l = 0; l < plans_; ++l) any = any || certain(l);
     if (!any || !step_engines()) return steps;
@@ -141,6 +148,7 @@ bool LaneReplayer::step_engines() {
     return moved;
   };
   bool moved = false;
+  // Each engine up to its bound, in turn.
   for (auto& lane : lanes_) moved = run(*lane) || moved;
   if (moved) return true;
   const auto beyond = [](const auto& lane) {
@@ -148,6 +156,7 @@ bool LaneReplayer::step_engines() {
     if (std::isfinite(next) && !lane->certain) return -unknown_date;  // it counts no more
     return std::isfinite(next) ? next - lane->bound : unknown_date;
   };
+  // Least beyond its bound: the step that is most likely harmless.
   Lane& next = **std::ranges::min_element(lanes_, {}, beyond);
   next.bound = std::nextafter(next.engine.next_date(), unknown_date);
   return run(next);
@@ -157,6 +166,7 @@ std::vector<std::optional<Seconds>> replay_in_lanes(const ReplayInput& input,
                                                     std::span<const StallPlan> plans) {
   expects(!plans.empty() && plans.size() <= lanes, "a lane per plan");
   ReplayInput own = input;
+  // Whatever is asked of the stalls beyond draws is the same in all plans.
   own.stalls = &plans.front();
   try {
     return LaneReplayer(own, plans).run();

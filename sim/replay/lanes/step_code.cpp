@@ -26,6 +26,7 @@ class CodeWriter {
                std::vector<std::uint32_t>(static_cast<std::size_t>(input.shape.chunks))} {}
 
   std::vector<StepOp> write() {
+    // No time decides what comes next: prologue, units and epilogue in one list.
     append(program_.prologue);
     const StageOrder& order = input_.orders[stage_.value];
     for (std::size_t u = 0; u < order.size(); u += order[u].with_next ? 2 : 1) append(&order[u]);
@@ -59,6 +60,7 @@ class CodeWriter {
   /// A unit, or a pair of which `unit` is the first.
   void append(const Unit* unit) {
     const std::size_t units = unit->with_next ? 2 : 1;
+    // The same order as in Replayer: inputs, code, outputs, then waits.
     for (std::size_t i = 0; i < units; ++i) receive(unit[i]);
     for (std::size_t i = 0; i < units; ++i) begun_.begin(unit[i]);
     const Instructions* together =
@@ -70,6 +72,7 @@ class CodeWriter {
         append(unit_code(begun_, program_, input_.shape, unit[i]));
     }
     for (std::size_t i = 0; i < units; ++i) send(unit[i]);
+    // Blocking transfers are waited for behind the unit.
     if (input_.p2p != ScheduleSpec::PointToPoint::overlapped)
       ops_.push_back({.kind = StepOp::Kind::settle});
     if (input_.stalls->spec.host_sync == StallsSpec::HostSyncAt::unit)
@@ -106,6 +109,7 @@ StepCode step_code(const ReplayInput& input, Stage stage, std::uint32_t variant,
                    const std::vector<bool>& shared) {
   const StageProgram& program = input.programs[stage.value];
   std::vector<StepOp> ops = CodeWriter(input, stage).write();
+  // Only segments with operators are runs of the queue.
   std::vector<std::size_t> sizes;
   for (const StepOp& op : ops) {
     if (op.kind != StepOp::Kind::compute) continue;
@@ -114,6 +118,7 @@ StepCode step_code(const ReplayInput& input, Stage stage, std::uint32_t variant,
   }
   StepCode code{std::move(ops), {}, {static_cast<std::uint64_t>(input.host.queue_depth), sizes}};
   code.ahead.resize(code.ops.size() + 1);
+  // From the end backwards: device time until others could next feel the rank.
   double ahead = code.ahead.back() = std::numeric_limits<double>::infinity();
   for (std::size_t i = code.ops.size(); i-- > 0;) {
     const StepOp& op = code.ops[i];

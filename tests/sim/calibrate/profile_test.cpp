@@ -1,10 +1,9 @@
-#include "stepcast/sim/calibrate/profile.hpp"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "stepcast/sim/calibrate/profile_fit.hpp"
 #include "temporary_files.hpp"
 
 namespace stepcast {

@@ -9,7 +9,7 @@
 
 #include "shell.hpp"
 #include "sim/small_scenario.hpp"
-#include "sim/study/small_sweep.hpp"
+#include "sim/sweep/small_sweep.hpp"
 
 // What commands say of files of every kind.
 namespace stepcast {

@@ -49,6 +49,30 @@ TEST(Outputs, ArePlacesThatCanBeWritten) {
   EXPECT_EQ(stepcast_run(files, run + "--json /dev/null --trace /dev/null").code, 0);
 }
 
+// Who could read or run a file still can, and nobody else, once it was written anew.
+TEST(Outputs, ModesOfFilesSurvive) {
+  const TemporaryFiles files;
+  const std::string checked = files.write(
+      "small.yaml", test::content(scenarios + "ideal-pipeline.yaml") +
+                        "expect: {step_time: {value: 1s, tolerance: 1%}, source: a test}\n");
+  const std::string json = files.write("out.json", "");
+  for (const mode_t mode : {0600, 0640, 0664, 0755, 0200}) {
+    ASSERT_EQ(chmod(checked.c_str(), mode | 0400), 0);
+    ASSERT_EQ(chmod(json.c_str(), mode), 0);
+    const Ran updated = stepcast_run(files, "check --update '" + checked + "'");
+    EXPECT_EQ(updated.code, 0) << updated.err;
+    EXPECT_EQ(stepcast_run(files, "run " + quoted_pipeline + " --json '" + json + "'").code, 0);
+    struct stat status {};
+    ASSERT_EQ(stat(checked.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777U, mode | 0400);
+    ASSERT_EQ(stat(json.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777U, mode);
+    files.write("small.yaml",
+                test::content(scenarios + "ideal-pipeline.yaml") +
+                    "expect: {step_time: {value: 1s, tolerance: 1%}, source: a test}\n");
+  }
+}
+
 TEST(Outputs, WhatIsShownAsTextStandsInJsonToo) {
   const TemporaryFiles files;
   const auto json_of = [&](const std::string& more) {

@@ -56,6 +56,10 @@ TEST(Reading, ListShowsPresetsAndAWrongNameIsAnswered) {
   EXPECT_NE(list.out.find("  clusters/dgx-h100.yaml "), std::string::npos) << list.out;
   EXPECT_EQ(list.out.find("models/"), std::string::npos);
   EXPECT_NE(stepcast_run(files, "list").out.find("models/llama2-7b.yaml"), std::string::npos);
+  const auto json = nlohmann::json::parse(stepcast_run(files, "list clusters --json -").out);
+  EXPECT_EQ(json["presets"][0]["kind"], "clusters");
+  EXPECT_EQ(json["presets"][0]["preset"], "clusters/a100-400g.yaml");
+  EXPECT_NE(list.out.find(json["presets"][0]["question"].get<std::string>()), std::string::npos);
   EXPECT_NE(stepcast_run(files, "list cluster").err.find("did you mean clusters?"),
             std::string::npos);
   const Ran near = stepcast_run(files, "topology clusters/dgx-h10.yaml");
@@ -83,7 +87,7 @@ TEST(Reading, KeysAreFoundByWords) {
   EXPECT_EQ(stepcast_run(files, "keys xyzzy").code, 2);
 }
 
-// The steps themselves, one pair of each kind of preset; tests/sim/study has all pairs.
+// The steps themselves, one pair of each kind of preset; tests/sim/sweep has all pairs.
 TEST(Reading, AnotherClusterOrModelIsTheFileWithItsLineEdited) {
   const TemporaryFiles files;
   const auto scenario = [](const std::string& cluster, const std::string& model) {

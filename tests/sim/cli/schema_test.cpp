@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/small_scenario.hpp"
-#include "sim/study/small_sweep.hpp"
+#include "sim/sweep/small_sweep.hpp"
 
 // Schemas are held against files by another program: python3-jsonschema.
 namespace stepcast {

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "shell.hpp"
-#include "sim/study/small_sweep.hpp"
+#include "sim/sweep/small_sweep.hpp"
 
 // Sweeps and checks as a shell sees them: exit codes, processes that die, shards, MPI.
 namespace stepcast {

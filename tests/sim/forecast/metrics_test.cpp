@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
+#include "stepcast/sim/scenario/applied_framework.hpp"
+
 namespace stepcast {
 namespace {
 
@@ -67,6 +71,28 @@ TEST(Metrics, TheIntervalOfTheHardwareIsAroundTheStepTime) {
   known.workload.model.moe.emplace();
   EXPECT_DOUBLE_EQ(*metrics_of(known, step()).step_time_low, 1.5);
   EXPECT_DOUBLE_EQ(*metrics_of(known, step()).step_time_high, 4);
+}
+
+TEST(Metrics, AQuestionWhoseFrameworkIsAssumedHasTheIntervalOfPlainQuestions) {
+  Scenario known = scenario();
+  ForecastInterval& interval = known.cluster.interval.emplace();
+  interval.steps = {{0.9, 1.25}};
+  interval.plain = ClassRange{{0.8, 1.5}};
+  const auto low_by = [&](const AppliedFramework& framework) {
+    known.framework = std::make_shared<const AppliedFramework>(framework);
+    return *metrics_of(known, step()).step_time_low / metrics_of(known, step()).step_time;
+  };
+  EXPECT_DOUBLE_EQ(low_by({}), 0.8);
+  AppliedFramework named{"megatron-core-0.14"};
+  EXPECT_DOUBLE_EQ(low_by(named), 0.9);
+  EXPECT_EQ(metrics_of(known, step()).step_time_of.why, "");
+  named.keys = {{"runtime.dispatch", "eager", "assumed"}};
+  EXPECT_DOUBLE_EQ(low_by(named), 0.8);
+  EXPECT_EQ(metrics_of(known, step()).step_time_of.clause(), ", runtime.dispatch assumed");
+  named.keys.clear();
+  named.assumed = true;
+  EXPECT_DOUBLE_EQ(low_by(named), 0.8);
+  EXPECT_EQ(metrics_of(known, step()).step_time_of.clause(), ", framework assumed");
 }
 
 /// What a run says of an interval whose class is this.

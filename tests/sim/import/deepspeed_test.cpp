@@ -156,7 +156,8 @@ TEST(DeepSpeedImport, EveryRefusalIsSaidAtOnceWithItsPlace) {
   for (const char* part :
        {"ds.json:2:3: train_batch_size: is auto", "--set training.global_batch=..",
         "ds.json:5:17: optimizer.type: is 'Lamb', allowed: Adam, AdamW",
-        "ds.json:8:5: zero_optimization.mics_shard_size: asks for what parallel.dp_replicate lacks",
+        "ds.json:8:5: zero_optimization.mics_shard_size: asks for what the file does not say as a "
+        "value of parallel.dp_replicate",
         "an update on the processor of the host", "parameters on the host",
         "is no known flag of DeepSpeed's JSON, did you mean"})
     EXPECT_TRUE(has(text, part)) << part << "\n" << text;

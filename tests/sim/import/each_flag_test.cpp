@@ -106,6 +106,7 @@ bool takes_it(std::string_view flag, const std::string& value) {
       {"--noop-layers", {"0"}},                  // one layer, whichever it is
       {"--dsa-indexer-n-heads", {"0"}},          // what needs it is named
       {"--moe-expert-capacity-factor", {"-2"}},  // Megatron-LM: none
+      {"model.moe_expert_capacity_factor", {"-2"}},
   };
   const auto found = all.find(flag);
   return found != all.end() && found->second.contains(value);

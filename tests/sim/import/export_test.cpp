@@ -87,7 +87,9 @@ TEST(Export, OneWorkQueueStandsInTheEnvironment) {
   };
   using Order = RuntimeSpec::StartOrder;
   EXPECT_EQ(order("mlm-mixtral-8x22b"), Order::as_issued);
-  EXPECT_EQ(order("mlm-deepseek-v3-proxy"), Order::by_stream) << "the variable is absent";
+  EXPECT_EQ(order("mlm-deepseek-v3-proxy"), Order::as_issued)
+      << "the variable is absent, and the framework asserts it";
+  EXPECT_EQ(order("mlm-deepseek-v3-proxy", {"framework=none"}), Order::by_stream);
   EXPECT_EQ(order("mlm-gpt3-175b"), Order::by_stream) << "nothing overlaps";
   EXPECT_EQ(order("mlm-mixtral-8x22b", {"communication.gradient.overlap=false"}), Order::by_stream);
   EXPECT_EQ(order("mlm-mixtral-8x22b", {"runtime.dispatch=graph_sink"}), Order::by_stream);

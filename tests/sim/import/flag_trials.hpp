@@ -202,8 +202,8 @@ inline const std::vector<Trial> mindformers_trials{
      {{"model.model_config.pp_interleave_num", "2"}}},
     of_model("pp_interleave_num", "2", {{"parallel.pipeline_config.pipeline_interleave", "true"}}),
     {"context.graph_kernel_flags", "--enable_pass=matmul_assignadd_fusion"},
-    {"context.jit_config.jit_level", "O2"},
-    {"context.jit_level", "O2"},
+    {"context.jit_config.jit_level", "O1"},
+    {"context.jit_level", "O1"},
     {"moe_config.use_gmm", "true", {{"use_legacy", "true"}}, 1},
     {"moe_config.group_wise_a2a", "true", {{"use_legacy", "true"}}, 1},
     {"moe_config.comp_comm_parallel_degree", "4", {{"moe_config.comp_comm_parallel", "true"}}, 1},
@@ -225,8 +225,8 @@ inline const std::vector<Trial> mindformers_trials{
     of_model("first_k_dense_replace", "2", {{"moe_config.first_k_dense_replace", gone}}, 1),
     of_model("moe_token_dispatcher_type", "alltoall_deredundency", {}, 1),
     of_model("compute_dtype", "float16"),
-    of_model("param_init_type", "float32", {{"parallel_config.pipeline_stage", "1"}}),
-    of_model("params_dtype", "float32", {{"parallel_config.pipeline_stage", "1"}}),
+    of_model("param_init_type", "bfloat16", {{"parallel_config.pipeline_stage", "1"}}),
+    of_model("params_dtype", "bfloat16", {{"parallel_config.pipeline_stage", "1"}}),
     of_model("use_ring_attention", "true", {{"parallel_config.context_parallel", "2"}})};
 
 inline const std::vector<Trial> torchtitan_trials{
@@ -254,7 +254,7 @@ inline const std::vector<Trial> nemo_trials{
       {"model.activations_checkpoint_method", "block"}}},
     {"model.recompute_modules", "[mlp]", {{"model.recompute_granularity", "selective"}}},
     {"model.optim.name", "mcore_distributed_optim"},
-    {"model.optim.grad_sync_dtype", "bf16"},
+    {"model.optim.grad_sync_dtype", "fp32"},
     {"ddp.num_distributed_optimizer_instances", "2", {{"ddp.use_distributed_optimizer", "true"}}},
     {"optimizer.exp_avg_dtype", "torch.bfloat16", aware},
     {"optimizer.exp_avg_sq_dtype", "fp8", aware},

@@ -132,9 +132,9 @@ TEST(TorchtitanFp8, OtherRecipesAreNamed) {
     options.devices = 16;
     return complaint_of_form(path, options);
   };
-  EXPECT_TRUE(has(
-      said(titan("\"float8\"", "[float8]\nrecipe_name = \"rowwise_with_gw_hp\"\n")),
-      "is 'rowwise_with_gw_hp', which training.fp8_recipe lacks, allowed: tensorwise, rowwise"));
+  EXPECT_TRUE(has(said(titan("\"float8\"", "[float8]\nrecipe_name = \"rowwise_with_gw_hp\"\n")),
+                  "is 'rowwise_with_gw_hp', which no value of training.fp8_recipe says, allowed: "
+                  "tensorwise, rowwise"));
   EXPECT_TRUE(
       has(said(titan("\"mx\"", "[mx]\nrecipe_name = \"mxfp4_cutlass\"\n")), "is 'mxfp4_cutlass'"));
   EXPECT_TRUE(has(said(titan("\"float8\", \"mx\"")), "names float8 and mx"));

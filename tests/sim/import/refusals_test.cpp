@@ -182,10 +182,10 @@ TEST(ImportRefusals, GraphsOfPartsOfALayerAreTaken) {
 
 TEST(ImportRefusals, OtherGraphsAreNamed) {
   const std::string made = "--cuda-graph-impl transformer_engine --cuda-graph-scope ";
-  for (const std::string word : {"mamba", "full_iteration", "shared_experts"})
-    EXPECT_TRUE(has(refusal(made + word), "names " + word + ", which runtime.graphs lacks"));
-  EXPECT_TRUE(has(refusal("--cuda-graph-impl local"), "graphs that runtime.graphs lacks"));
-  EXPECT_TRUE(has(refusal("--enable-cuda-graph"), "asks for what runtime.graphs lacks"));
+  for (const std::string word : {"mamba", "full_iteration"})
+    EXPECT_TRUE(has(refusal(made + word), "names " + word + ", which no value of runtime.graphs"));
+  EXPECT_TRUE(has(refusal("--cuda-graph-impl local"), "no value of runtime.graphs says"));
+  EXPECT_TRUE(has(refusal("--enable-cuda-graph"), "as a value of runtime.graphs"));
   EXPECT_TRUE(has(warnings(script("--cuda-graph-scope attn"), on_dgx()),
                   "counts only with --cuda-graph-impl transformer_engine"));
 }
@@ -253,7 +253,7 @@ TEST(ImportRefusals, Traps) {
   const ImportOptions atlas{{}, {}, "atlas-900-a3", {}, false};
   EXPECT_FALSE(has(said("msl_deepseek3_671b.sh", atlas), "moe.overlap"));
   EXPECT_FALSE(has(said("msl_deepseek32_671b.sh", atlas), "without layers"));
-  EXPECT_TRUE(has(said("msl_deepseek32_671b.sh", atlas), "--enable-dsa-indexer"));
+  EXPECT_FALSE(has(said("msl_deepseek32_671b.sh", atlas), "--enable-dsa-indexer"));
   EXPECT_TRUE(
       has(refusal("--global-batch-size 32 --step-batch-size-schedule 0:1"), "cannot stand beside"));
 }

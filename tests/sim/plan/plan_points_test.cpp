@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <iostream>
+#include <random>
 
 #include "random_points.hpp"
 #include "sim/plan/point_times.hpp"
@@ -91,6 +93,39 @@ runtime: {dispatch: graph_sink}
     EXPECT_NEAR((point->estimate - before->estimate).value(), copies, 1e-9 * copies);
   }
   EXPECT_GT(compared, 6U);
+}
+
+TEST(AnswerStore, OneChangedByteIsSeenOrChangesNothing) {
+  const test::TemporaryFiles files;
+  const std::string path = files.path("answers"), copy = files.path("copy");
+  const auto key = [](int i) { return sha256(std::to_string(i)); };
+  constexpr int answers = 40;
+  {
+    AnswerStore store(path);
+    for (int i = 0; i < answers; ++i) store.put(key(i), std::string(100, 'a') + std::to_string(i));
+  }
+  std::ifstream file{path, std::ios::binary};
+  const std::string whole{std::istreambuf_iterator<char>{file}, {}};
+  std::mt19937 random(46);
+  int refused = 0;
+  for (int round = 0; round < 200; ++round) {
+    std::string changed = whole;
+    const std::size_t at = random() % changed.size();
+    changed[at] = static_cast<char>(changed[at] ^ static_cast<char>(1 + random() % 255));
+    std::ofstream(copy, std::ios::binary) << changed;
+    try {
+      const AnswerStore store(copy);
+      for (int i = 0; i < answers; ++i) {
+        const std::string given = std::string(100, 'a') + std::to_string(i);
+        // One that is missing is made again.
+        EXPECT_EQ(store.find(key(i)).value_or(given), given) << "byte " << at;
+      }
+    } catch (const InputError& error) {
+      ++refused;
+    }
+    std::filesystem::remove(copy + "-journal");
+  }
+  EXPECT_GT(refused, 50);
 }
 
 // What a store gives back may be less than what was put into it.

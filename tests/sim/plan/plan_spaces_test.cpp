@@ -7,10 +7,10 @@
 
 #include "sim/in_child.hpp"
 #include "small_plans.hpp"
+#include "stepcast/base/correlation.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/step_alone.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
-#include "stepcast/sim/study/correlation.hpp"
 
 // Ten small spaces, every point of which is simulated: what the search finds is the optimum.
 namespace stepcast {

@@ -8,11 +8,11 @@
 #include "sim/in_child.hpp"
 #include "sim/plan/enumerate.hpp"
 #include "small_plans.hpp"
+#include "stepcast/base/correlation.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/forecast/step_alone.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
-#include "stepcast/sim/study/correlation.hpp"
 
 namespace stepcast {
 namespace {
@@ -242,8 +242,10 @@ TEST(Plan, TheWinnersFileIsTheWinner) {
   const PlanPoint& winner = plan.best.front();
   const std::string directory = std::filesystem::path(file.path()).parent_path().string();
   const std::string beside = directory + "/winner.yaml";
-  std::ofstream(beside) << plan_scenario(space, winner, directory,
-                                         idle_algorithms(read_point(space, winner, presets())));
+  const std::string text = plan_scenario(
+      space, winner, directory, idle_algorithms(read_point(space, winner, presets())), presets());
+  EXPECT_EQ(text.find("\nextends"), std::string::npos) << "it stands alone:\n" << text;
+  std::ofstream(beside) << text;
   const auto time = testing::in_child([&]() -> std::vector<double> {
     return {forecast(prepare_scenario(beside, {}, presets())).step_time.value()};
   });

@@ -7,10 +7,10 @@
 
 #include "sim/in_child.hpp"
 #include "sim/plan/enumerate.hpp"
+#include "stepcast/base/correlation.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/step_alone.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
-#include "stepcast/sim/study/correlation.hpp"
 
 /// Estimates and bounds of random feasible points against their simulations.
 namespace stepcast::testing {

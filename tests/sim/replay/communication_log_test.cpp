@@ -1,4 +1,4 @@
-#include "sim/replay/communication_log.hpp"
+#include "stepcast/sim/replay/communication_log.hpp"
 
 #include <gtest/gtest.h>
 

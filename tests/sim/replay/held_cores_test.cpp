@@ -1,4 +1,4 @@
-#include "sim/replay/held_cores.hpp"
+#include "stepcast/sim/replay/held_cores.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "judged_job.hpp"
+#include "sim/judge/judged_job.hpp"
 #include "stepcast/topology/platform_table.hpp"
 
 /// Jobs on the links of a platform file: docs/models/platform.md.

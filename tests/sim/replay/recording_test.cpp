@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "recorded_scenarios.hpp"
+#include "sim/explain/executed_graph.hpp"
 #include "sim/in_child.hpp"
-#include "sim/study/explain/executed_graph.hpp"
+#include "stepcast/sim/explain/explain.hpp"
 #include "stepcast/sim/report/run_operators.hpp"
 #include "stepcast/sim/report/usage.hpp"
-#include "stepcast/sim/study/explain.hpp"
 
 namespace stepcast {
 namespace {

@@ -19,6 +19,14 @@ inline const WrongOverride wrong_host[] = {
      {"cluster.host.cores.count=8"},
      "--set cluster.host.cores.count=8: cluster.host.cores.count: is 8 but counts only with "
      "host.cores.bandwidth, allowed: 0, or with it"},
+    {"statements_of_nothing_recomputed",
+     {"runtime.recompute_statements=18", "cluster.host.statement=4us"},
+     "--set runtime.recompute_statements=18: runtime.recompute_statements: is given but nothing is "
+     "recomputed, allowed: 0, or training.recompute"},
+    {"statements_without_a_time",
+     {"runtime.recompute_statements=18", "training.recompute=full"},
+     "--set runtime.recompute_statements=18: runtime.recompute_statements: is given but "
+     "cluster.host.statement is 0, allowed: 0"},
     {"a_slow_share_of_no_factor",
      {"stalls.spread={node: {slow_share: 1}}"},
      "--set stalls.spread={node: {slow_share: 1}}: stalls.spread.node.slow_share: is 1 but no "

@@ -233,6 +233,14 @@ inline constexpr WrongRow wrong_plans[] = {
      "communication: {tensor: {overlap: chunks(4)}}\nparallel:\n  tp: 1",
      "s.yaml:36:35: communication.tensor.overlap: is chunks but tp is 1: there is no collective to "
      "hide, allowed: none, or tp > 1"},
+    {"serial_tensor_backward_without_tp", "parallel:\n  tp: 2",
+     "communication: {tensor: {backward: serial}}\nparallel:\n  tp: 1",
+     "s.yaml:36:36: communication.tensor.backward: is serial but tp is 1: nothing is reduced, "
+     "allowed: overlapped, or tp > 1"},
+    {"batched_experts_with_unlike_rows",
+     "vocabulary: 32000\nparallel:", "vocabulary: 32000\nmoe: {experts: batched}\nparallel:",
+     "s.yaml:36:16: moe.experts: is batched but experts have unlike rows, allowed: grouped, "
+     "multi_stream, sequential, or capacity_pad without tiles(n)"},
     {"scatter_gather_without_pp",
      "parallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n  cp: 1\n  ep: 4\n  dp: auto\n"
      "  sequence_parallel: true\ntraining:\n  sequence: 2048\n  global_batch: 32\n"

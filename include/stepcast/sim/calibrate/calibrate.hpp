@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "stepcast/sim/study/accuracy.hpp"
+#include "stepcast/sim/accuracy/accuracy.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
 
 /// Here hardware numbers are fitted to measurements (docs/calibration.md).

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "stepcast/sim/study/components.hpp"
+#include "stepcast/sim/kernels/components.hpp"
 
 /// Here numbers of kernels and exchanges are fitted again without a part of a table, and the part
 /// is forecast with them: docs/components.md, Left out.

@@ -18,9 +18,16 @@ const char* name(MemoryFit fit);
 struct RangeOrigin {
   std::string of;    ///< the class of measured rows ("experts, H100"); empty: not known
   std::string note;  ///< why it is wider than rows of this device; empty: it is not
-  /// ", of experts, H100: no row of h200-sxm"; empty where nothing is to be said.
-  std::string clause() const { return note.empty() ? "" : ", of " + of + ": " + note; }
+  std::string why;   ///< it is that of plain questions ("framework assumed"); empty: an exact one
+  /// ", of experts, H100: no row of h200-sxm; framework assumed"; empty where nothing is to be
+  /// said.
+  std::string clause() const;
 };
+
+/// Why a question does not say all that its framework launches; empty: it does.
+std::string why_plain(const Scenario& scenario);
+/// The range of its step; `interval` is its cluster's.
+const ClassRange& step_range(const Scenario& scenario, const ForecastInterval& interval);
 
 struct Metrics {
   double step_time = 0, samples_per_s = 0;

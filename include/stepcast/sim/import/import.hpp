@@ -11,12 +11,14 @@
 namespace stepcast {
 
 struct ImportOptions {
-  std::string from;                     ///< a name of import_kinds(); empty: guessed
-  std::optional<std::int64_t> devices;  ///< instead of what the file says
-  std::string cluster;                  ///< preset
-  std::vector<std::string> overrides;   ///< `path.to.key=value`, instead of what a flag says
-  bool ignore_unknown = false;          ///< unknown flags are listed, not refused
-  std::string deepspeed = {};           ///< DeepSpeed's JSON beside a script or a config.json
+  std::string from;                           ///< a name of import_kinds(); empty: guessed
+  std::optional<std::int64_t> devices;        ///< instead of what the file says
+  std::string cluster;                        ///< preset
+  std::vector<std::string> overrides;         ///< `path.to.key=value`, instead of what a flag says
+  bool ignore_unknown = false;                ///< unknown flags are listed, not refused
+  std::string deepspeed = {};                 ///< DeepSpeed's JSON beside a script or a config.json
+  std::vector<std::string> arguments = {};    ///< of a script: $1, $2, ..
+  std::vector<std::string> environment = {};  ///< `NAME=VALUE`, which a script finds set
 };
 
 struct ImportedScenario {

@@ -108,6 +108,11 @@ struct PlanSpace {
 /// every error of the file at once.
 PlanSpace read_plan(const std::string& path, const std::vector<std::string>& overrides,
                     const std::vector<std::int64_t>& devices, const SearchPath& search);
+/// The same of a text that is at hand; `path` names it. Its points cannot be read again from a
+/// file, so that they can be estimated and not simulated.
+PlanSpace read_plan_text(std::string_view text, const std::string& path,
+                         const std::vector<std::string>& overrides,
+                         const std::vector<std::int64_t>& devices, const SearchPath& search);
 
 /// A placement gives the layers of each chunk of each stage, and how many of them are recomputed,
 /// in place of the balance and the recompute mode of the base.
@@ -258,5 +263,9 @@ Seconds best_time(const PlanPoint& point);
 
 /// A measure of a point by its best_time(); less is better.
 double measured(PlanMeasure measure, const PlanPoint& point);
+
+/// The space by arithmetic alone: `shortlist` has the points with the least estimates first, and
+/// when nothing is feasible `tightest` and `nearest` say why.
+PlanResult estimate_plan(const PlanSpace& space);
 
 }  // namespace stepcast

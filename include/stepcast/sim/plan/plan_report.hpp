@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 
+#include "stepcast/sim/explain/pairs.hpp"
 #include "stepcast/sim/plan/plan.hpp"
 
 /// What a plan says to people and to other programs.
@@ -30,9 +31,18 @@ std::size_t finalists_within(const PlanSpace& space, const PlanResult& result);
 /// Says whether the best simulated point is known to be the best of all.
 std::string proof_text(const PlanSpace& space, const PlanResult& result);
 
-/// Has the ranked table, the counts per reason and the frontier, at most 100 columns wide
-/// where names allow it.
-std::string plan_table(const PlanSpace& space, const PlanResult& result);
+enum class PlanDetail {
+  brief,  ///< the answer, five rows and the proof; what the objective or seeds ask for
+  all     ///< with all rows, placements, the frontier and the counts per reason
+};
+/// "10.3 s instead of 16.4 s (-37 %), fits with 5.00 GiB to spare" of the winner; what it is
+/// compared with is the baseline of the plan.
+std::string plan_sentence(const PlanSpace& space, const PlanResult& result);
+/// Begins with the winner and its sentence; rows that published pairs do not tell from the first
+/// are marked; at most 100 columns wide where names allow it.
+std::string plan_table(const PlanSpace& space, const PlanResult& result,
+                       PlanDetail detail = PlanDetail::all,
+                       const std::vector<PublishedPair>& pairs = {});
 /// The same as JSON. Fields: docs/formats.md.
 std::string plan_json(const PlanSpace& space, const PlanResult& result);
 /// The same as one HTML page that needs no network: frontier, comparison, points, counts.
@@ -42,11 +52,13 @@ std::string plan_csv(const PlanSpace& space, const PlanResult& result);
 /// Says why nothing is feasible: the tightest constraint, the nearest point, the counts.
 std::string plan_failure(const PlanSpace& space, const PlanResult& result);
 
-/// A scenario that extends the plan's file with the values of the point: `stepcast run`
-/// takes it. `directory` is where it will stand, `idle` what the point has from the plan and makes
-/// no use of (idle_algorithms()): a run would refuse it.
+/// The scenario of a point, which stands alone: it extends presets and no other file, and `stepcast
+/// run` takes it. `directory` is where it will stand, `idle` what the point has from the plan and
+/// makes no use of (idle_algorithms()): a run would refuse it. What cannot be written so to the
+/// same hash extends the plan's file.
 std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
-                          const std::string& directory, const std::vector<std::string>& idle);
+                          const std::string& directory, const std::vector<std::string>& idle,
+                          const SearchPath& search);
 /// The launch file of a scenario that was read from a document, for the first framework of
 /// its hardware that can say it (Megatron-LM; with HCCL MindFormers or MindSpeed-LLM), and what
 /// those before it lack, a key per line.

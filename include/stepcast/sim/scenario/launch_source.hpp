@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "stepcast/base/describe.hpp"
 
@@ -11,7 +12,8 @@ namespace stepcast {
 struct LaunchSource {
   std::string file;  ///< as written
   std::string cluster, from, deepspeed;
-  std::int64_t devices = 0;  ///< 0: as the file says
+  std::vector<std::string> arguments, environment;  ///< of a script: $1, $2, .. and `NAME=VALUE`
+  std::int64_t devices = 0;                         ///< 0: as the file says
   bool ignore_unknown = false;
 };
 

@@ -7,7 +7,7 @@
 #include "stepcast/base/describe.hpp"
 #include "stepcast/base/units.hpp"
 #include "stepcast/sim/scenario/spread_spec.hpp"
-#include "stepcast/topology/cluster_spec.hpp"
+#include "stepcast/topology/host_spec.hpp"
 
 /// A stall is what slows or stops single devices, hosts and links. Models and sources:
 /// docs/models/stalls.md.

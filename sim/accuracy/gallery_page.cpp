@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/accuracy/gallery.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr std::string_view counted_mark = "Rows that count as near: ";
+
+std::string published_text(const Technique& row) {
+  if (row.gain > 0) return fmt::format("{:.3f}", row.gain);
+  if (row.at_least > 0) return fmt::format("{:.2f} to {:.2f}", row.at_least, row.at_most);
+  return row.at_most > 0 ? fmt::format("up to {:.2f}", row.at_most) : "-";
+}
+
+std::string error_text(const Technique& row) {
+  const auto error = gain_error(row);
+  return error ? fmt::format("{:+.0f} %", 100 * *error) : "";
+}
+
+std::string verdict_text(const Technique& row, bool counts) {
+  const bool bound = row.gain == 0 && row.at_least == 0 && row.at_most > 0;
+  const Verdict verdict = verdict_of(row, row.forecast);
+  // A bound says that the gain is no larger, and nothing else.
+  std::string text{bound && verdict == Verdict::within ? "below the bound" : name(verdict)};
+  if (is_assumed(row)) text += ", assumed";
+  if (!row.apart.empty()) text += ", apart";
+  if (counts) text += ", counts";
+  return text;
+}
+
+std::string assumptions_text(const Technique& row) {
+  std::string text;
+  for (const AssumedValue& a : row.assumptions)
+    text += fmt::format("{}{}{}: {:.3f} and {:.3f} ({}; {})", text.empty() ? "" : "; ", a.what,
+                        a.in == AssumedIn::both ? "" : fmt::format(", of the {}", name(a.in)),
+                        a.at_low, a.at_high, joined(a.low), joined(a.high));
+  for (const std::string& more : {row.apart, row.remark})
+    if (!more.empty()) text += (text.empty() ? "" : ". ") + more;
+  return text;
+}
+
+std::string step_text(const GalleryStep& step) {
+  std::string text = human(step.forecast);
+  if (step.published > Seconds{0}) text += " for " + human(step.published);
+  return text;
+}
+
+/// The two steps, those that are published behind `for`, and what does not fit into memory.
+std::string steps_text(const Technique& row) {
+  if (!compares_steps(row)) return "";
+  std::string text = step_text(row.without) + "; " + step_text(row.with);
+  if (!row.without.fits && !row.with.fits) return text + "; neither fits into memory";
+  if (!row.without.fits) return text + "; the first does not fit into memory";
+  return row.with.fits ? text : text + "; the second does not fit into memory";
+}
+
+std::string rows_of(const Gallery& gallery, const GallerySource& source) {
+  std::string text = fmt::format(
+      "\n### {}\n\n| technique | published | forecast | error | verdict | steps | assumed, with "
+      "the forecast at both ends |\n|---|---|---|---|---|---|---|\n",
+      source.name);
+  const std::vector<bool> counted = counted_rows(gallery);
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    const Technique& row = gallery.techniques[i];
+    if (row.source != source.key) continue;
+    text += fmt::format("| {} ({}) | {} | {:.3f} | {} | {} | {} | {} |\n", row.name, row.where,
+                        published_text(row), row.forecast, error_text(row),
+                        verdict_text(row, counted[i]), steps_text(row), assumptions_text(row));
+  }
+  return text;
+}
+
+std::string summary(const GalleryFigures& f) {
+  return fmt::format(
+      "{}{}\n\n| rows | with a published gain | within | right direction | not | assumed "
+      "|\n|---|---|---|---|---|---|\n| {} | {} | {} | {} | {} | {} |\n",
+      counted_mark, f.counted, f.rows, f.published, f.within, f.direction, f.wrong, f.assumed);
+}
+
+}  // namespace
+
+std::string gallery_text(const Gallery& gallery) {
+  std::string text = fmt::format("{:<72}{:>14}{:>10}{:>9}  {}\n", "technique", "published",
+                                 "forecast", "error", "verdict");
+  const std::vector<bool> counted = counted_rows(gallery);
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    const Technique& row = gallery.techniques[i];
+    text += fmt::format("{:<72}{:>14}{:>10.3f}{:>9}  {}\n", row.source + ": " + row.name,
+                        published_text(row), row.forecast, error_text(row),
+                        verdict_text(row, counted[i]));
+  }
+  const GalleryFigures f = figures(gallery);
+  return text + fmt::format(
+                    "\n{} rows, {} with a published gain: {} within, {} right direction, {} not; "
+                    "{} assumed; {} count\n",
+                    f.rows, f.published, f.within, f.direction, f.wrong, f.assumed, f.counted);
+}
+
+std::string gallery_markdown(const Gallery& gallery) {
+  std::string text = summary(figures(gallery));
+  for (const GallerySource& source : gallery.sources) text += rows_of(gallery, source);
+  if (gallery.systems.empty()) return text;
+  text += "\n### Without a row\n\n| system | why |\n|---|---|\n";
+  for (const UntimedSystem& s : gallery.systems)
+    text += fmt::format("| {} | {} |\n", s.name, s.reason);
+  return text;
+}
+
+std::optional<double> read_counted(std::string_view markdown) {
+  const std::size_t at = markdown.find(counted_mark);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = markdown.substr(at + counted_mark.size());
+  return parse_number(rest.substr(0, rest.find('\n')));
+}
+
+}  // namespace stepcast

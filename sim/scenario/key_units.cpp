@@ -1,0 +1,118 @@
+#include "stepcast/sim/scenario/key_units.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/draft.hpp"
+
+namespace stepcast {
+namespace {
+
+enum class KeyUnit { none, time, size, bandwidth, flops };
+
+/// The unit of every key, whichever alternatives a scenario takes; entries of lists are `*`.
+using KeyUnits = std::map<std::string, KeyUnit, std::less<>>;
+
+class KeyUnitCollector : public Visitor {
+ public:
+  KeyUnitCollector(std::string prefix, KeyUnits& units)
+      : prefix_{std::move(prefix)}, units_{units} {}
+
+  void field(const Field& field) override {
+    const auto unit = std::visit(
+        [](const auto& target) {
+          using Target = std::decay_t<decltype(target)>;
+          if constexpr (std::is_same_v<Target, Seconds*> || std::is_same_v<Target, OptionalTime>)
+            return KeyUnit::time;
+          if constexpr (std::is_same_v<Target, Bytes*>) return KeyUnit::size;
+          if constexpr (std::is_same_v<Target, BytesPerSecond*>) return KeyUnit::bandwidth;
+          if constexpr (std::is_same_v<Target, FlopsPerSecond*>) return KeyUnit::flops;
+          return KeyUnit::none;
+        },
+        field.target);
+    units_.try_emplace(prefix_ + std::string(field.key), unit);
+  }
+  void section(std::string_view key, std::string_view, const Body& body) override {
+    KeyUnitCollector inner{prefix_ + std::string(key) + ".", units_};
+    body(inner);
+  }
+  void optional_section(std::string_view key, std::string_view doc, bool&,
+                        const Body& body) override {
+    section(key, doc, body);
+  }
+  void alternatives(std::string_view, std::string_view, std::size_t& current,
+                    const std::vector<Alternative>& bodies) override {
+    one_of(current, bodies);
+  }
+  void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
+    for (std::size_t i = 0; i < bodies.size(); ++i) {
+      current = i;
+      bodies[i].body(*this);
+    }
+  }
+  void list(std::string_view key, std::string_view doc, std::size_t,
+            const std::function<void(std::size_t)>& resize,
+            const std::function<void(Visitor&, std::size_t)>& body) override {
+    resize(1);
+    section(std::string(key) + ".*", doc, [&](Visitor& v) { body(v, 0); });
+  }
+  void optional_list(std::string_view key, std::string_view doc, std::size_t size,
+                     const std::function<void(std::size_t)>& resize,
+                     const std::function<void(Visitor&, std::size_t)>& body) override {
+    list(key, doc, size, resize, body);
+  }
+  void paths(std::string_view, std::string_view, const PathMap&) override {}
+
+ private:
+  std::string prefix_;
+  KeyUnits& units_;
+};
+
+const KeyUnits& key_units() {
+  static const KeyUnits all = [] {
+    KeyUnits units;
+    KeyUnitCollector collector{{}, units};
+    ScenarioDraft draft;
+    describe_content(collector, draft);
+    return units;
+  }();
+  return all;
+}
+
+/// `stalls.throttling.0.from` -> `stalls.throttling.*.from`
+std::string with_stars(std::string_view path) {
+  std::string out;
+  while (!path.empty()) {
+    const std::string_view part = path.substr(0, path.find('.'));
+    path.remove_prefix(std::min(part.size() + 1, path.size()));
+    const bool entry = part.find_first_not_of("0123456789") == std::string_view::npos;
+    out += (out.empty() ? "" : ".") + (entry ? std::string("*") : std::string(part));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string value_with_unit(std::string_view path, const std::string& value, Digits digits) {
+  const auto number = parse_number(value);
+  if (!number) return value;
+  const auto found = key_units().find(with_stars(path));
+  const KeyUnit unit = found == key_units().end() ? KeyUnit::none : found->second;
+  const bool few = digits == Digits::few;
+  switch (unit) {
+    case KeyUnit::time:
+      return few ? human(Seconds{*number}) : value + " s";
+    case KeyUnit::size:
+      return few ? human(Bytes{*number}) : value + " B";
+    case KeyUnit::bandwidth:
+      return few ? human(BytesPerSecond{*number}) : value + " B/s";
+    case KeyUnit::flops:
+      return few ? human(FlopsPerSecond{*number}) : value + " FLOPS";
+    case KeyUnit::none:
+      break;
+  }
+  return value;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,79 @@
+#include "stepcast/sim/sweep/scaling.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "row_parts.hpp"
+#include "stepcast/base/text.hpp"
+
+namespace stepcast {
+namespace {
+
+/// Work of a step on one device.
+double work_per_device(const PointResult& row) {
+  const double sequence = row.number("tokens_per_s") ? *row.number("sequence") : 1;
+  return *row.number("global_batch") * sequence / *row.number("devices");
+}
+
+const PointResult* baseline_of(const Sweep& sweep, const PointResult& row,
+                               const std::vector<PointResult>& rows) {
+  const auto base = baseline_point(sweep, static_cast<std::size_t>(row.point));
+  if (!base) return nullptr;
+  const auto found = std::ranges::find(rows, static_cast<std::int64_t>(*base), &PointResult::point);
+  return found != rows.end() && found->simulated() ? &*found : nullptr;
+}
+
+std::string signed_seconds(double seconds) {
+  return (seconds < 0 ? "-" : "+") + human(Seconds{std::abs(seconds)});
+}
+
+/// Parts that no point has are left out.
+std::vector<std::size_t> parts_that_occur(const std::vector<std::vector<double>>& losses) {
+  constexpr double least = 1e-7;  // below what three digits of a millisecond show
+  std::vector<std::size_t> parts;
+  for (std::size_t p = 0; p < breakdown_names().size(); ++p)
+    if (std::ranges::any_of(losses,
+                            [&](const auto& l) { return !l.empty() && std::abs(l[p]) > least; }))
+      parts.push_back(p);
+  return parts;
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> scaling_losses(const Sweep& sweep,
+                                                const std::vector<PointResult>& rows) {
+  std::vector<std::vector<double>> all;
+  for (const PointResult& row : rows) {
+    std::vector<double>& losses = all.emplace_back();
+    const PointResult* base = row.simulated() ? baseline_of(sweep, row, rows) : nullptr;
+    if (base == nullptr) continue;
+    const double ratio = work_per_device(row) / work_per_device(*base);
+    const std::vector<double> own = row_parts(row), first = row_parts(*base);
+    for (std::size_t p = 0; p < own.size(); ++p) losses.push_back(own[p] - ratio * first[p]);
+  }
+  return all;
+}
+
+std::string scaling_table(const Sweep& sweep, const PointTable& table) {
+  std::string text = points_table(table);
+  const auto losses = scaling_losses(sweep, table.rows);
+  const std::vector<std::size_t> parts = parts_that_occur(losses);
+  if (parts.empty()) return text;
+  std::size_t width = 8;
+  for (const PointResult& row : table.rows) width = std::max(width, row.values.size() + 1);
+  text += fmt::format("\n  what grows, against perfect scaling of the baseline\n  {:<{}}", "point",
+                      width);
+  for (const std::size_t p : parts) text += fmt::format("{:>11}", breakdown_names()[p]);
+  text += "\n";
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    if (losses[i].empty()) continue;
+    text += fmt::format("  {:<{}}", table.rows[i].values, width);
+    for (const std::size_t p : parts) text += fmt::format("{:>11}", signed_seconds(losses[i][p]));
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace stepcast

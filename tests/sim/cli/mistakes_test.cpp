@@ -1,0 +1,129 @@
+#include <gtest/gtest.h>
+
+#include "shell.hpp"
+
+// Typical first mistakes, with what the message has to hold so that the next try is right. They
+// were collected from first hours with the program; a new one is a line here.
+namespace stepcast {
+namespace {
+
+using test::Ran;
+using test::stepcast_run;
+using test::TemporaryFiles;
+
+struct Mistake {
+  const char* arguments;
+  const char* help;  ///< in the message; one of several, apart by |
+};
+
+bool holds(const std::string& text, const std::string& help) {
+  for (std::size_t from = 0; from <= help.size();) {
+    const std::size_t end = std::min(help.find('|', from), help.size());
+    if (text.find(help.substr(from, end - from)) != std::string::npos) return true;
+    from = end + 1;
+  }
+  return false;
+}
+
+void helps(const std::vector<Mistake>& mistakes) {
+  const TemporaryFiles files;
+  for (const Mistake& mistake : mistakes) {
+    const Ran ran = stepcast_run(files, mistake.arguments);
+    EXPECT_NE(ran.code, 0) << mistake.arguments;
+    EXPECT_TRUE(holds(ran.err, mistake.help))
+        << mistake.arguments << " should say " << mistake.help << ", but says\n"
+        << ran.err;
+  }
+}
+
+TEST(Mistakes, KeysFirst) {
+  helps({
+      {"run llama2-7b-8.yaml --set tp=4", "parallel.tp"},
+      {"run llama2-7b-8.yaml --set parallel.tp=3", "must divide|allowed"},
+      {"run llama2-7b-8.yaml --set parallel.tp=16", "allowed"},
+      {"run llama2-7b-8.yaml --set parallel.pp=64", "allowed"},
+      {"run llama2-7b-8.yaml --set parallel.tp 4", "a --set of its own"},
+      {"run llama2-7b-8.yaml --set training.precision=fp8", "fp8_mixed|fp8"},
+      {"run llama2-7b-8.yaml --set training.batch=64", "global_batch|micro_batch"},
+      {"run llama2-7b-8.yaml --set training.seq_length=8192", "sequence?"},
+      {"run llama2-7b-8.yaml --set training.recompute=yes", "none, selective, full"},
+      {"run llama2-7b-8.yaml --set training.recompute=True", "none, selective, full"},
+      {"run llama2-7b-8.yaml --set parallel.sequence_parallel=1", "true"},
+      {"run llama2-7b-8.yaml --set cluster.devices=12", "cluster.node.devices"},
+      {"run llama2-7b-8.yaml --set cluster=dgx-h100", "--cluster dgx-h100"},
+      {"run llama2-7b-8.yaml --set model=llama2-70b", "--model llama2-70b"},
+      {"run llama2-7b-8.yaml --set schedule.pipeline=interleaved", "interleaved_1f1b"},
+      {"run llama2-7b-8.yaml --set schedule.pipeline=1F1B", "1f1b"},
+  });
+}
+
+TEST(Mistakes, KeysSecond) {
+  helps({
+      {"run llama2-7b-8.yaml --set training.micro_batch=3", "allowed|divide"},
+      {"run llama2-7b-8.yaml --set training.global_batch=7", "allowed|divide"},
+      {"run llama2-7b-8.yaml --set training.sequence=4k", "allowed: 4000 or 4Ki"},
+      {"run llama2-7b-8.yaml --set cluster.device.memory.capacity=80", "unit|GiB"},
+      {"run llama2-7b-8.yaml --set cluster.device.memory.bandwidth=3.35TB", "TB/s|B/s"},
+      {"run llama2-7b-8.yaml --set cluster.network.nic.bandwidth=400G", "Gbps|Gb/s"},
+      {"run llama2-7b-8.yaml --set moe.top_k=2", "model.moe"},
+      {"run llama2-7b-8.yaml --set parallel.ep=8", "experts"},
+      {"run llama2-7b-8.yaml --set parallel.vpp=2", "pp"},
+      {"run llama2-7b-8.yaml --set parallel.zero=4", "0 to 3|allowed"},
+      {"plan llama2-7b-8.yaml --set 'parallel.tp=[1,2]' --set", "--set"},
+      {"run llama2-7b-8.yaml --set training.attention=flash", "flash_2"},
+      {"run llama2-7b-8.yaml --set runtime.dispatch=graph", "graph_sink"},
+      {"run llama2-7b-8.yaml --set communication.overlap=true", "gradient"},
+      {"run llama2-7b-8.yaml --set parallel.dp=2", "auto|allowed"},
+  });
+}
+
+TEST(Mistakes, Presets) {
+  helps({
+      {"run llama2-7b-8.yaml --cluster h100", "dgx-h100"},
+      {"run llama2-7b-8.yaml --cluster 910C", "stepcast list 910C"},
+      {"run llama2-7b-8.yaml --cluster atlas-800t-a3", "atlas-900-a3"},
+      {"run llama2-7b-8.yaml --model qwen3-235b", "qwen3-235b-a22b"},
+      {"run llama2-7b-8.yaml --model llama-2-7b", "llama2-7b.yaml"},
+      {"run llama2-7b-8.yaml --framework megatron", "megatron"},
+      {"run llama2-7b-8.yaml --framework Megatron-Core", "megatron-core"},
+      {"list h101", "allowed: part of a preset"},
+      {"collective allreduce --cluster clusters/dgx-h100.yaml --ranks 8 --size 64MiB",
+       "all_reduce"},
+      {"model models/llama2-7.yaml", "llama2-7b"},
+      {"new --model llama2-7b --cluster dgx-h100", "--devices"},
+      {"new --model llama2-70b --cluster dgx-h100 --devices 4", "8"},
+  });
+}
+
+TEST(Mistakes, CommandsFirst) {
+  helps({
+      {"run llama2-7b.yaml", "llama2-7b-8.yaml"},
+      {"run llama2-7b-8", "llama2-7b-8.yaml"},
+      {"run models/llama2-7b.yaml", "is a model"},
+      {"run clusters/dgx-h100.yaml", "is a cluster"},
+      {"run plans/gpt3-175b-512.yaml", "stepcast plan"},
+      {"sweep llama2-7b-8.yaml", "give a sweep"},
+      {"run", "SCENARIO|scenario is required"},
+      {"runn llama2-7b-8.yaml", "run"},
+      {"run llama2-7b-8.yaml --devices 16", "--devices|cluster.devices"},
+      {"run llama2-7b-8.yaml --jsn x", "did you mean --json"},
+      {"run llama2-7b-8.yaml --json x.csv", ".json"},
+      {"run llama2-7b-8.yaml --trace -", "path of a file"},
+      {"run llama2-7b-8.yaml --json nowhere/x.json", "folder"},
+      {"scale llama2-7b-8.yaml", "--devices"},
+      {"scale llama2-7b-8.yaml --devices 8-64", "8..64|allowed"},
+      {"check llama2-7b-8.yaml", "expect"},
+  });
+}
+
+TEST(Mistakes, CommandsSecond) {
+  helps({
+      {"diff llama2-7b-8.yaml", "--set"},
+      {"compare llama2-7b-8.yaml", "--set"},
+      {"export llama2-7b-8.yaml --to megatronlm", "megatron"},
+      {"keys flashattn", "attention|is in no key"},
+  });
+}
+
+}  // namespace
+}  // namespace stepcast

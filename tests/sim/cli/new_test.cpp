@@ -1,0 +1,83 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "shell.hpp"
+
+// First steps: a first file, what there is to choose from, and what a device will show.
+namespace stepcast {
+namespace {
+
+using test::Ran;
+using test::stepcast_run;
+using test::TemporaryFiles;
+
+TEST(New, WritesAFileThatRunsAndFits) {
+  const TemporaryFiles files;
+  const std::string file = files.path("first.yaml");
+  const std::string command =
+      "new --model llama2-7b --cluster dgx-h100 --devices 8 --output '" + file + "'";
+  const Ran made = stepcast_run(files, command);
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.out.find("written; stepcast run"), std::string::npos) << made.out;
+  const Ran ran = stepcast_run(files, "run '" + file + "' --json -");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_TRUE(nlohmann::json::parse(ran.out)["result"]["fits_memory"].get<bool>());
+  const Ran again = stepcast_run(files, command);
+  EXPECT_EQ(again.code, 2);
+  EXPECT_NE(again.err.find("exists, allowed: a new file"), std::string::npos) << again.err;
+}
+
+TEST(New, SaysWhatFitsInsteadAndWhatANameMeans) {
+  const TemporaryFiles files;
+  const auto error = [&](const std::string& arguments) {
+    const Ran ran = stepcast_run(files, "new " + arguments);
+    EXPECT_EQ(ran.code, 2) << arguments;
+    return ran.err;
+  };
+  EXPECT_NE(error("--model kimi-k2 --cluster dgx-h100 --devices 8").find("no plan of kimi-k2 fits"),
+            std::string::npos);
+  EXPECT_NE(
+      error("--model llama2-7b --cluster 910c --devices 16").find("did you mean atlas-900-a3"),
+      std::string::npos);
+  EXPECT_NE(error("--model llama2-7b --cluster dgx-h100 --devices 12").find("allowed: 8, 16"),
+            std::string::npos);
+}
+
+TEST(List, FindsAClusterByWhatItIsCalledAndSaysWhatItOffers) {
+  const TemporaryFiles files;
+  const Ran ran = stepcast_run(files, "list 910c");
+  EXPECT_NE(ran.out.find("clusters/atlas-900-a3.yaml"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("64.0 GiB at 1.60 TB/s, NIC 25.0 GB/s a device"), std::string::npos)
+      << ran.out;
+}
+
+TEST(ShownMemory, IsTheSumOfItsPartsAndStandsInTheTable) {
+  const TemporaryFiles files;
+  const std::string llama = "run llama2-7b-8.yaml ";
+  const Ran table = stepcast_run(files, llama);
+  EXPECT_NE(table.out.find("npu-smi will show about"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("of it weights"), std::string::npos) << table.out;
+  const auto json = nlohmann::json::parse(stepcast_run(files, llama + "--json -").out);
+  const auto& memory = json["result"]["stages"][0]["memory_bytes"];
+  const double tensors = memory["kept"].get<double>() / 0.06;
+  EXPECT_NEAR(memory["shown"].get<double>(),
+              tensors + memory["kept"].get<double>() + memory["libraries"].get<double>() +
+                  memory["context"].get<double>(),
+              1);
+  const Ran ideal = stepcast_run(files, llama + "--cluster ideal");
+  EXPECT_EQ(ideal.out.find("will show about"), std::string::npos) << "of no vendor";
+}
+
+TEST(WaysToFit, AreTriedAndNamedForAStepThatDoesNot) {
+  const TemporaryFiles files;
+  const Ran ran = stepcast_run(
+      files, "run llama2-7b-8.yaml --set training.micro_batch=2 --set training.global_batch=16");
+  EXPECT_NE(ran.out.find("The cheapest ways to fit, tried:\n    --set "), std::string::npos)
+      << ran.out;
+  EXPECT_NE(ran.out.find("training.micro_batch=1"), std::string::npos) << ran.out;
+}
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,32 @@
+#!/bin/bash
+cd MindSpeed-LLM-1.0.0  # HCCL_CONNECT_TIMEOUT is 1800
+torchrun --nproc_per_node 8 --nnodes 8 pretrain_gpt.py \
+  --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32 \
+  --group-query-attention --num-query-groups 8 \
+  --normalization RMSNorm \
+  --disable-bias-linear \
+  --untie-embeddings-and-output-weights \
+  --position-embedding-type rope \
+  --padded-vocab-size 32000 \
+  --num-experts 8 --moe-router-topk 2 --moe-ffn-hidden-size 14336 \
+  --tensor-model-parallel-size 8 \
+  --context-parallel-size 4 \
+  --sequence-parallel \
+  --use-distributed-optimizer \
+  --overlap-grad-reduce \
+  --overlap-param-gather \
+  --seq-length 32768 --micro-batch-size 1 --global-batch-size 32 \
+  --bf16 \
+  --use-flash-attn \
+  --use-fused-rmsnorm \
+  --use-fused-swiglu \
+  --use-fused-rotary-pos-emb \
+  --attention-dropout 0.0 \
+  --hidden-dropout 0.0 \
+  --no-gradient-accumulation-fusion \
+  --moe-token-dispatcher-type alltoall \
+  --moe-grouped-gemm \
+  --use-fused-moe-token-permute-and-unpermute \
+  --moe-router-load-balancing-type aux_loss \
+  --moe-aux-loss-coeff 0.02 \
+  --context-parallel-algo megatron_cp_algo --swiglu

@@ -1,0 +1,34 @@
+#!/bin/bash
+cd Megatron-LM-core_r0.14.0
+export CUDA_DEVICE_MAX_CONNECTIONS=1
+torchrun --nproc_per_node 8 --nnodes 16 pretrain_gpt.py \
+  --num-layers 56 --hidden-size 6144 --ffn-hidden-size 16384 --num-attention-heads 48 \
+  --group-query-attention --num-query-groups 8 \
+  --normalization RMSNorm \
+  --disable-bias-linear \
+  --untie-embeddings-and-output-weights \
+  --position-embedding-type rope \
+  --padded-vocab-size 32000 \
+  --num-experts 8 --moe-router-topk 2 --moe-ffn-hidden-size 16384 \
+  --tensor-model-parallel-size 2 \
+  --pipeline-model-parallel-size 8 \
+  --expert-model-parallel-size 8 \
+  --expert-tensor-parallel-size 1 \
+  --num-layers-per-virtual-pipeline-stage 1 \
+  --sequence-parallel \
+  --use-distributed-optimizer \
+  --overlap-grad-reduce \
+  --overlap-param-gather \
+  --seq-length 4096 --micro-batch-size 1 --global-batch-size 256 \
+  --bf16 \
+  --hidden-dropout 0.0 \
+  --attention-dropout 0.0 \
+  --moe-grouped-gemm \
+  --moe-permute-fusion \
+  --moe-router-load-balancing-type aux_loss \
+  --moe-aux-loss-coeff 1e-3 \
+  --moe-token-dispatcher-type alltoall \
+  --tp-comm-overlap \
+  --moe-router-fusion \
+  --moe-expert-capacity-factor 1.0 \
+  --moe-pad-expert-input-to-capacity --swiglu

@@ -1,0 +1,39 @@
+#!/bin/bash
+cd Megatron-LM-core_r0.14.0
+export CUDA_DEVICE_MAX_CONNECTIONS=1
+torchrun --nproc_per_node 8 --nnodes 32 pretrain_gpt.py \
+  --num-layers 94 --hidden-size 4096 --ffn-hidden-size 12288 --num-attention-heads 64 \
+  --group-query-attention --num-query-groups 4 \
+  --kv-channels 128 \
+  --normalization RMSNorm \
+  --disable-bias-linear \
+  --untie-embeddings-and-output-weights \
+  --position-embedding-type rope \
+  --qk-layernorm \
+  --padded-vocab-size 151936 \
+  --num-experts 128 --moe-router-topk 8 --moe-ffn-hidden-size 1536 \
+  --tensor-model-parallel-size 4 \
+  --pipeline-model-parallel-size 8 \
+  --context-parallel-size 2 \
+  --expert-model-parallel-size 8 \
+  --expert-tensor-parallel-size 1 \
+  --sequence-parallel \
+  --use-distributed-optimizer \
+  --overlap-grad-reduce \
+  --overlap-param-gather \
+  --seq-length 32768 --micro-batch-size 1 --global-batch-size 256 \
+  --bf16 \
+  --recompute-granularity selective --recompute-modules layernorm moe \
+  --hidden-dropout 0.0 \
+  --moe-grouped-gemm \
+  --moe-permute-fusion \
+  --moe-router-fusion \
+  --moe-router-dtype fp32 \
+  --moe-router-load-balancing-type global_aux_loss \
+  --moe-aux-loss-coeff 1e-3 \
+  --moe-token-dispatcher-type flex \
+  --moe-enable-deepep \
+  --cross-entropy-loss-fusion \
+  --account-for-embedding-in-pipeline-split \
+  --account-for-loss-in-pipeline-split \
+  --num-virtual-stages-per-pipeline-rank 4 --swiglu
