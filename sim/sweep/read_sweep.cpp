@@ -4,6 +4,7 @@
 
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
 #include "stepcast/sim/sweep/sweep.hpp"
 #include "sweep_file.hpp"
@@ -219,7 +220,7 @@ Sweep read_sweep(const std::string& path, const SearchPath& search) {
   check_size(sweep, root, reading);
   check_batch(sweep, weak, root, reading);
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
-  sweep.base = load_scenario(*base, {}, search);
+  sweep.base = load_any_scenario(*base, {}, search);
   const Scenario scenario = prepare_scenario(sweep.base, search, IdleAlgorithms::kept);
   if (weak) sweep.weak_tokens = tokens_of_device(scenario);
   sweep.question = question_of(text);
