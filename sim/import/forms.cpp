@@ -103,7 +103,7 @@ void settle_values(Framework framework, Launch& launch, Draft& draft) {
     draft.wrong({setting.place, setting.shown(),
                  "has no value, as " + std::string(number ? "$" : "") + asked->first +
                      " is not set; give " +
-                     (number ? std::string("the arguments of the script behind --")
+                     (number ? std::string("the arguments of the script after --")
                              : "--env " + asked->first + "=VALUE") +
                      (flag->direct ? ", or --set " + key + "=.." : "")});
     return false;
@@ -239,7 +239,7 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
     throw InputError({{{path},
                        {},
                        "is a recipe in Python, which is never run; give the run_config.yaml that a "
-                       "run of it writes"}});
+                       "run writes"}});
   if (yaml && text.find("MODEL_ARGS:") != std::string::npos) return named("megatron-yaml");
   if (ending == "toml") return named("torchtitan");
   if (yaml && is_mindformers(text)) return named("mindformers");
