@@ -34,6 +34,8 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
        "transposed copy; tensorwise: by their maximum; rowwise: each operand anew; blockwise: by "
        "tiles of 128, with a transposed copy; mxfp8: by groups of 32; deepseek: by tiles of 128, "
        "each copy when needed"});
+  visitor.field({"fp8_head", &spec.fp8_head,
+                 "the output head multiplies in FP8, too in fp8_mixed (docs/models/fp8.md)"});
   using Recompute = TrainingSpec::Recompute;
   Choice recompute = choice(spec.recompute, {{name(Recompute::none)},
                                              {name(Recompute::selective)},
@@ -97,10 +99,12 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
                                          {"flash_3"},
                                          {"cudnn"},
                                          {"flash_triton"},
+                                         {"cudnn_mxfp8"},
                                          {"unfused"}}),
                  "fused: one kernel, causal blocks left out, as the device's usual library has it; "
-                 "flash_1, flash_2, flash_3, cudnn, flash_triton: that kernel; unfused: products, "
-                 "softmax and dropout over the whole matrix of scores"});
+                 "flash_1, flash_2, flash_3, cudnn, flash_triton: that kernel; cudnn_mxfp8: cuDNN's in "
+                 "MXFP8, with casts (docs/models/fp8.md); unfused: products, softmax and dropout over "
+                 "the whole matrix of scores"});
   visitor.field({"dropout", &spec.dropout,
                  "what joins the residual stream drops out behind embedding, attention and "
                  "feed-forward part: masks are kept, and backwards have a pass more"});
@@ -328,6 +332,8 @@ AttentionGeneration generation_of(TrainingSpec::Attention attention) {
       return AttentionGeneration::cudnn;
     case Attention::flash_triton:
       return AttentionGeneration::flash_triton;
+    case Attention::cudnn_mxfp8:
+      return AttentionGeneration::cudnn_mxfp8;
     case Attention::fused:
     case Attention::unfused:
       break;

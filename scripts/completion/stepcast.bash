@@ -87,7 +87,7 @@ _stepcast() {
     --algorithm) _stepcast_words "auto ring mesh one_shot nhr nb hd pairwise one_sided pipeline parallel hierarchical dimensions tree"; return ;;
     --type) _stepcast_words "bf16 fp16 fp8 bytes"; return ;;
     --causal) _stepcast_words "yes no"; return ;;
-    --generation) _stepcast_words "flash_1 flash_2 flash_3 flash_4 cudnn flash_triton library hand_tuned"; return ;;
+    --generation) _stepcast_words "flash_1 flash_2 flash_3 flash_4 cudnn flash_triton cudnn_mxfp8 library hand_tuned"; return ;;
     --network) _stepcast_words "ports pairwise"; return ;;
     --set | --ranks | --stride | --size | --devices | --sequence | --trace-ranks | --top | --workers) return ;;   # a value of the user's own
     --m | --k | --n | --groups | --heads | --head-size | --batch | --bytes) return ;;
