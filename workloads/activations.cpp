@@ -136,8 +136,8 @@ PerToken adapters_keep(const WorkloadSpec& spec, AdapterPlace place, double in, 
   const AdapterSpec& adapters = spec.training.adapters;
   const double count = adapter_count(adapters, place, parts);
   if (count == 0) return {};
-  const double input = adapters.dropout ? count * (half_bytes + mask) * in
-                                        : (there ? 0 : half_bytes * in);
+  const double input =
+      adapters.dropout ? count * (half_bytes + mask) * in : (there ? 0 : half_bytes * in);
   const bool columns = place == AdapterPlace::qkv || place == AdapterPlace::up;
   PerToken keeps{.every = count * half_bytes * static_cast<double>(adapters.rank)};
   (columns ? keeps.every : keeps.split) += input;
@@ -161,10 +161,10 @@ double moe_bytes(const WorkloadSpec& spec, double load, const Again& again) {
   const double router = kept * 2 * single_bytes * static_cast<double>(moe.experts);
   // an expert's tensor group gathers the tokens of its members
   // which the gradients of their weights read alone
-  const double dispatched = spec.training.adapters.any()
-                                ? 0
-                                : load * input_bytes(spec) * top_k * hidden *
-                                      static_cast<double>(spec.plan.etp);
+  const double dispatched =
+      spec.training.adapters.any()
+          ? 0
+          : load * input_bytes(spec) * top_k * hidden * static_cast<double>(spec.plan.etp);
   const double inside =
       load * top_k *
       inner_bytes(spec, static_cast<double>(moe.expert_hidden), again(Module::moe_act));

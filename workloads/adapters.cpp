@@ -88,8 +88,8 @@ double adapter_count(const AdapterSpec& adapters, AdapterPlace place, std::size_
 }
 
 AdapterPlace lowest_place(const AdapterSpec& adapters) {
-  for (const auto& [place, parts] : {std::pair{AdapterPlace::qkv, 3}, {AdapterPlace::attention_out, 1},
-                                     {AdapterPlace::up, 2}})
+  for (const auto& [place, parts] :
+       {std::pair{AdapterPlace::qkv, 3}, {AdapterPlace::attention_out, 1}, {AdapterPlace::up, 2}})
     if (!adapted_parts(adapters, place, static_cast<std::size_t>(parts)).empty()) return place;
   return AdapterPlace::down;
 }
@@ -105,7 +105,7 @@ ParameterGroups adapter_parameters(const ModelSpec& model, const AdapterSpec& ad
     const bool columns = splits_columns(place);
     (both || !columns ? groups.tensor : groups.replicated) += narrow;
     for (const Part& part : adapted_outputs(p, adapters, place)) {
-      double& group = part.key_value ? groups.key_value
+      double& group = part.key_value    ? groups.key_value
                       : both || columns ? groups.tensor
                                         : groups.replicated;
       group += rank * part.out;
@@ -149,8 +149,9 @@ double unneeded_flops(const ModelSpec& model, const AdapterSpec& adapters, std::
   first.vocabulary = 0;
   const LayerParts parts = parts_of(model, 0);
   // Backward, the core of attention does twice what it does forward.
-  const double core = 2.0 / 3 * (training_flops_per_token(first, sequence, false) -
-                                 training_flops_per_token(first, 0, false));
+  const double core = 2.0 / 3 *
+                      (training_flops_per_token(first, sequence, false) -
+                       training_flops_per_token(first, 0, false));
   double flops = 0;
   for (const AdapterPlace place : places) {
     const Product p = product(model, parts, place);

@@ -85,8 +85,7 @@ void add_offloaded(MemoryBudget& budget, const WorkloadSpec& spec,
   // Owners under ZeRO have their share away; of experts that live there, all of it.
   const double states_away =
       away * parameters.trained.dense / shards(plan.zero, Shards::optimizer, dense_ranks) +
-      all_experts * parameters.trained.experts /
-          shards(plan.zero, Shards::optimizer, expert_ranks);
+      all_experts * parameters.trained.experts / shards(plan.zero, Shards::optimizer, expert_ranks);
   // of states on drives the part at hand is in memory, with those on their way before and behind it
   const bool stored = training.offload_store == TrainingSpec::OffloadStore::storage;
   const Bytes states{optimizer_state_bytes(training) * states_away};
@@ -112,8 +111,7 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
   const auto expert_ranks = static_cast<double>(plan.expert_shards());
   const auto sharded = [&](Shards what, double dense = 1, double experts = 1) {
     // Gradients and states are those of what is trained.
-    const RankParameters& of =
-        what == Shards::parameters ? parameters.all : parameters.trained;
+    const RankParameters& of = what == Shards::parameters ? parameters.all : parameters.trained;
     return dense * of.dense / shards(plan.zero, what, dense_ranks) +
            experts * active * of.experts / shards(plan.zero, what, expert_ranks);
   };
@@ -129,8 +127,8 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
   const double one_byte = parameters.one_byte.dense + active * parameters.one_byte.experts;
   budget.parameters = Bytes{weight_bytes * sharded(Shards::parameters) - saved * one_byte};
   const double packed = weight_bytes - frozen_bytes(training.adapters);
-  budget.parameters -=
-      Bytes{packed * parameters.products.dense / shards(plan.zero, Shards::parameters, dense_ranks)};
+  budget.parameters -= Bytes{packed * parameters.products.dense /
+                             shards(plan.zero, Shards::parameters, dense_ranks)};
   // Weights that the rank has whole but others update.
   add_cast_sources(budget, spec, sharded(Shards::parameters) - sharded(Shards::optimizer),
                    parameters.largest_layer);

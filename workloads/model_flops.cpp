@@ -37,7 +37,8 @@ double with_adapters(double full, double without_attention, double adapters, dou
 double adapter_weights(const WorkloadSpec& spec, std::int64_t first, std::int64_t count) {
   double sum = 0;
   for (std::int64_t layer = first; layer < first + count; ++layer)
-    sum += adapter_parameters(spec.model, spec.training.adapters, parts_of(spec.model, layer)).sum();
+    sum +=
+        adapter_parameters(spec.model, spec.training.adapters, parts_of(spec.model, layer)).sum();
   return sum;
 }
 

@@ -59,9 +59,8 @@ StageParameters stage_parameters(const WorkloadSpec& spec,
       sum.largest_layer = std::max(sum.largest_layer, size);
     }
     for (std::int64_t module = 0; module < slice.mtp; ++module) {
-      sum.largest_layer =
-          std::max(sum.largest_layer,
-                   add(mtp_parameters(spec.model), mtp_product_parameters(spec.model), {}));
+      sum.largest_layer = std::max(sum.largest_layer, add(mtp_parameters(spec.model),
+                                                          mtp_product_parameters(spec.model), {}));
     }
   }
   return sum;

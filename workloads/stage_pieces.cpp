@@ -267,9 +267,8 @@ Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, 
   Pieces pieces;
   const auto put = [&](const PieceKey& key, bool again) {
     const Piece& lowered = piece(key);
-    pieces.push_back(
-        {&lowered, again, lowered.parameters, lowered.trained, lowered.one_byte,
-         offloaded(key, again)});
+    pieces.push_back({&lowered, again, lowered.parameters, lowered.trained, lowered.one_byte,
+                      offloaded(key, again)});
     // Only experts that work in the step have gradients to exchange.
     pieces.back().parameters.expert *= active_;
     pieces.back().trained.expert *= active_;

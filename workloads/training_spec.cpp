@@ -21,17 +21,20 @@ void describe(Visitor& v, AdapterSpec& spec) {
   v.field({"targets", targets,
            "products that have an adapter: all, or those named; query, key and value, and gate and "
            "up, are one product each"});
-  v.field({"products", choice(spec.products, {{"joined"}, {"apart"}}),
-           "joined: what is one product has one adapter; apart: query, key and value have one each, "
-           "and so have gate and up"});
-  v.field({"split", choice(spec.split, {{"both"}, {"one"}}),
-           "of an adapter over tensor ranks; both: of both its matrices, whose results are gathered "
-           "(Megatron-Bridge); one: the matrix on the side on which the product beside it is split "
-           "(peft)"});
+  v.field(
+      {"products", choice(spec.products, {{"joined"}, {"apart"}}),
+       "joined: what is one product has one adapter; apart: query, key and value have one each, "
+       "and so have gate and up"});
+  v.field(
+      {"split", choice(spec.split, {{"both"}, {"one"}}),
+       "of an adapter over tensor ranks; both: of both its matrices, whose results are gathered "
+       "(Megatron-Bridge); one: the matrix on the side on which the product beside it is split "
+       "(peft)"});
   v.field({"dropout", &spec.dropout, "of what adapters read"});
-  v.field({"frozen", choice(spec.frozen, {{"bf16"}, {"int8"}, {"nf4"}}),
-           "of weights of the layers' products, kept so and made BF16 before each product that reads "
-           "them (bitsandbytes)"});
+  v.field(
+      {"frozen", choice(spec.frozen, {{"bf16"}, {"int8"}, {"nf4"}}),
+       "of weights of the layers' products, kept so and made BF16 before each product that reads "
+       "them (bitsandbytes)"});
 }
 
 }  // namespace

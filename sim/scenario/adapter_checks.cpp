@@ -34,11 +34,13 @@ void check_adapted_model(const WorkloadSpec& workload, Checks& checks) {
   };
   lacks(std::holds_alternative<GroupedQueryAttention>(model.attention),
         "adapters of latent attention are not known, allowed: grouped_query attention, or 0");
-  lacks(!model.linear, "adapters of linear attention are not known, allowed: a model without, or 0");
+  lacks(!model.linear,
+        "adapters of linear attention are not known, allowed: a model without, or 0");
   lacks(model.mtp_layers == 0,
         "what of MTP modules is frozen is not known, allowed: model.mtp_layers 0, or 0");
   if (!model.moe) return;
-  const bool inner = adapters.at(AdapterTarget::gate) || adapters.at(AdapterTarget::up) || adapters.at(AdapterTarget::down);
+  const bool inner = adapters.at(AdapterTarget::gate) || adapters.at(AdapterTarget::up) ||
+                     adapters.at(AdapterTarget::down);
   checks.require(!inner, adapters_key + "targets",
                  "has products of feed-forward parts but the model has experts, whose adapters are "
                  "not known, allowed: {modules: [query, key, value, attention_out]}");
@@ -52,23 +54,20 @@ void check_frozen(const Scenario& scenario, Checks& checks) {
   const CommunicationSpec& communication = w.communication;
   const std::string frozen = " but training.adapters leaves weights as they are, allowed: ";
   checks.require(w.training.master_weights != TrainingSpec::MasterWeights::stored,
-                 "training.master_weights",
-                 "is stored" + frozen + "full, remainder, fp16");
-  checks.require(!w.training.offload_experts, "training.offload.experts", "is true" + frozen + "false");
+                 "training.master_weights", "is stored" + frozen + "full, remainder, fp16");
+  checks.require(!w.training.offload_experts, "training.offload.experts",
+                 "is true" + frozen + "false");
   checks.require(w.moe.spare_experts == 0, "moe.spare_experts",
                  "gives experts copies" + frozen + "0");
   checks.require(communication.exchange == CommunicationSpec::Exchange::buffer,
-                 "communication.parameter.exchange",
-                 "goes tensor by tensor" + frozen + "buffer");
+                 "communication.parameter.exchange", "goes tensor by tensor" + frozen + "buffer");
   checks.require(communication.gather_precision == CommunicationSpec::GatherPrecision::bf16,
                  "communication.parameter.precision", "is fp8" + frozen + "bf16");
   checks.require_use(communication.stand_ins == CommunicationSpec::StandIns::none,
-                     "communication.gradient.stand_ins",
-                     "is shapes" + frozen + "none");
-  checks.require_use(
-      communication.tensor_backward == CommunicationSpec::TensorBackward::overlapped,
-      "communication.tensor.backward",
-      "is serial, before products for weights," + frozen + "overlapped");
+                     "communication.gradient.stand_ins", "is shapes" + frozen + "none");
+  checks.require_use(communication.tensor_backward == CommunicationSpec::TensorBackward::overlapped,
+                     "communication.tensor.backward",
+                     "is serial, before products for weights," + frozen + "overlapped");
   checks.require(w.runtime.kernels.block == KernelSpec::Block::apart, "runtime.kernels.block",
                  "is joined but adapters stand beside products of their own, allowed: apart");
 }
@@ -98,12 +97,14 @@ void check_targets(const WorkloadSpec& workload, Checks& checks) {
                       "names gate but the activation has none, allowed: without gate"))
     return;
   if (adapters.products == AdapterSpec::Products::joined) {
-    checks.require(heads == 0 || heads == 3, key,
-                   "names a part of query, key and value, which have one adapter together, allowed: "
-                   "all three, none, or products: apart");
-    checks.require(!gated || inner != 1, key,
-                   "names one of gate and up, which have one adapter together, allowed: both, none, "
-                   "or products: apart");
+    checks.require(
+        heads == 0 || heads == 3, key,
+        "names a part of query, key and value, which have one adapter together, allowed: "
+        "all three, none, or products: apart");
+    checks.require(
+        !gated || inner != 1, key,
+        "names one of gate and up, which have one adapter together, allowed: both, none, "
+        "or products: apart");
     return;
   }
   checks.require_use(heads > 0 || (gated && inner > 0), adapters_key + "products",
@@ -129,10 +130,10 @@ void check_adapters(const Scenario& scenario, Checks& checks) {
   const std::int64_t tp = workload.plan.tp;
   checks.require_use(adapters.split == AdapterSpec::Split::both || tp > 1, adapters_key + "split",
                      "is one but parallel.tp is 1, so that nothing is split, allowed: both");
-  checks.require(adapters.split == AdapterSpec::Split::one || adapters.rank % tp == 0,
-                 adapters_key + "rank",
-                 "is " + count_text(adapters.rank) + ", must be a multiple of tp = " +
-                     count_text(tp) + ", over which it is split, allowed: such a rank, or split: one");
+  checks.require(
+      adapters.split == AdapterSpec::Split::one || adapters.rank % tp == 0, adapters_key + "rank",
+      "is " + count_text(adapters.rank) + ", must be a multiple of tp = " + count_text(tp) +
+          ", over which it is split, allowed: such a rank, or split: one");
 }
 
 }  // namespace stepcast

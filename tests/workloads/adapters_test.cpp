@@ -47,8 +47,9 @@ Passes layer(const WorkloadSpec& spec, bool lowest = false) {
   return transformer_layer(of, LayerKind::dense);
 }
 
-double core(const LayerItems& items) { return product_flops(items, "attention") -
-                                              product_flops(items, "attention out"); }
+double core(const LayerItems& items) {
+  return product_flops(items, "attention") - product_flops(items, "attention out");
+}
 
 TEST(Adapters, CostTwoProductsMoreEachWay) {
   const Passes full = layer(adapted(0)), own = layer(adapted());
@@ -64,9 +65,8 @@ TEST(Adapters, OfPartsShareWhatTheyRead) {
   WorkloadSpec spec = adapted();
   spec.training.adapters.products = AdapterSpec::Products::apart;
   // Two more that read what queries read, and one more that reads what the gate reads.
-  EXPECT_DOUBLE_EQ(
-      product_flops(layer(spec).forward) - product_flops(layer(adapted()).forward),
-      2 * tokens * 3 * h * r);
+  EXPECT_DOUBLE_EQ(product_flops(layer(spec).forward) - product_flops(layer(adapted()).forward),
+                   2 * tokens * 3 * h * r);
   EXPECT_DOUBLE_EQ(layer(spec).trained_dense, adapters + 3 * h * r);
 }
 
@@ -96,27 +96,27 @@ TEST(Adapters, EndTheGradientOfTheFirstLayer) {
   };
   const double core_twice = core(layer(adapted()).backward) / (2 * tokens);
   const auto two = [](double in, double out) { return r * (in + out) * 2; };
-  EXPECT_DOUBLE_EQ(backward({"qkv"}), up + down + attention_out + core_twice +
-                                                two(h, q + kv) - r * h);
+  EXPECT_DOUBLE_EQ(backward({"qkv"}),
+                   up + down + attention_out + core_twice + two(h, q + kv) - r * h);
   EXPECT_DOUBLE_EQ(backward({"attention_out"}), up + down + two(q, h) - r * q);
   EXPECT_DOUBLE_EQ(backward({"inner"}), down + two(h, 2 * f) - r * h);
   EXPECT_DOUBLE_EQ(backward({"down"}), two(f, h) - r * f);
-  EXPECT_DOUBLE_EQ(backward({"attention_out", "down"}),
-                   up + down + two(q, h) - r * q + two(f, h));
+  EXPECT_DOUBLE_EQ(backward({"attention_out", "down"}), up + down + two(q, h) - r * q + two(f, h));
 }
 
 TEST(Adapters, LeaveOutThatPartOfTheModelsFlops) {
   for (const char* const lowest : {"qkv", "attention_out", "inner", "down"}) {
     const WorkloadSpec spec = adapted_at({lowest});
-    double executed = product_flops(head(context(spec)).forward) +
-                      product_flops(head(context(spec)).backward);
+    double executed =
+        product_flops(head(context(spec)).forward) + product_flops(head(context(spec)).backward);
     for (std::int64_t i = 0; i < spec.model.layers; ++i) {
       const Passes passes = layer(spec, i == 0);
       executed += product_flops(passes.forward) + product_flops(passes.backward);
     }
     // The fused kernel does half a product more backward than the model asks for: 2.5 for 2.
-    const double cores = core(layer(spec).forward) * 0.5 *
-                         static_cast<double>(spec.model.layers - (std::string_view(lowest) == "qkv" ? 0 : 1));
+    const double cores =
+        core(layer(spec).forward) * 0.5 *
+        static_cast<double>(spec.model.layers - (std::string_view(lowest) == "qkv" ? 0 : 1));
     EXPECT_NEAR((executed - cores) * 32 / model_flops_per_step(spec), 1, 1e-12);
   }
 }
@@ -172,7 +172,8 @@ double kept(const WorkloadSpec& spec) {
 }
 
 TEST(Adapters, KeepWhatGradientsOfInputsAndTheirOwnRead) {
-  // Inputs of both norms; query, key, value and output of the core with its statistics; gate and up.
+  // Inputs of both norms; query, key, value and output of the core with its statistics; gate and
+  // up.
   const double frozen = 2 * 2 * h + 2 * (2 * q + kv) + 4 * 16 + 2 * 2 * f;
   EXPECT_DOUBLE_EQ(kept(adapted(0)), frozen + 2 * 2 * h + 2 * f);
   const double narrow = 2 * r;

@@ -92,15 +92,16 @@ void adapters_forward(LayerItems& items, const Shape& shape, const Linear& linea
     items.push_back(forward(adapter.narrow));
     const double narrow = adapter.narrow.tokens * rank;
     if (side == Side::rows)
-      reduce_narrow(items, shape, adapter.narrow.name, narrow,
-                    scatters(shape, side) ? CollectiveKind::reduce_scatter
-                                          : CollectiveKind::all_reduce);
+      reduce_narrow(
+          items, shape, adapter.narrow.name, narrow,
+          scatters(shape, side) ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce);
     else if (both(shape))
       gather_columns(items, shape, adapter.narrow.name, narrow);
     items.push_back(scale(adapter, " scale"));
     items.push_back(forward(adapter.wide));
     if (side == Side::rows && both(shape))
-      gather_columns(items, shape, adapter.wide.name, adapter.wide.tokens * adapter.wide.out * shape.tp);
+      gather_columns(items, shape, adapter.wide.name,
+                     adapter.wide.tokens * adapter.wide.out * shape.tp);
     items.push_back(added(adapter.name + " sum", adapter.joined));
   }
 }

@@ -13,8 +13,8 @@ Projections feed_forward_projections(const Shape& shape, const std::string& name
   const std::vector<double> parts(static_cast<std::size_t>(projections(kind)), inner);
   return {adapted({name + " up", shape.tokens, shape.hidden, projections(kind) * inner}, shape,
                   AdapterPlace::up, parts),
-          adapted({name + " down", shape.tokens, inner, shape.hidden}, shape,
-                  AdapterPlace::down, {shape.hidden})};
+          adapted({name + " down", shape.tokens, inner, shape.hidden}, shape, AdapterPlace::down,
+                  {shape.hidden})};
 }
 
 Operator activation_forward(std::string name, FeedForwardSpec::Kind kind, double count) {
