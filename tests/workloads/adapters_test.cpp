@@ -7,7 +7,7 @@
 #include "stepcast/workloads/memory.hpp"
 
 // Adapters beside frozen weights: FLOPs, exchanges, states and activations by closed forms.
-namespace stepcast {
+namespace stepcast::adapting {
 namespace {
 
 using namespace lowering;
@@ -246,6 +246,7 @@ double exchanged(const WorkloadSpec& spec, CollectiveKind kind) {
 TEST(Adapters, AreAllThatReplicasExchange) {
   WorkloadSpec spec = adapted();
   spec.plan.dp = 4;
+  spec.plan.zero = 0;
   EXPECT_DOUBLE_EQ(exchanged(spec, CollectiveKind::all_reduce), 4 * 8 * adapters);
   spec.plan.zero = 1;
   EXPECT_DOUBLE_EQ(exchanged(spec, CollectiveKind::reduce_scatter), 4 * 8 * adapters);
@@ -307,4 +308,4 @@ TEST(Adapters, NeverCostMoreThanFullTraining) {
 }
 
 }  // namespace
-}  // namespace stepcast
+}  // namespace stepcast::adapting
