@@ -5,6 +5,7 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/forecast/seeds.hpp"
 #include "stepcast/sim/report/campaign_report.hpp"
 
 namespace stepcast::cli {
@@ -43,7 +44,7 @@ Outcome campaign(const CampaignOptions& options) {
   const Scenario scenario = prepare_scenario(options.scenario, overrides_of(options),
                                              default_search_path(options.presets));
   const std::int64_t seeds =
-      options.seeds.empty() ? 1 : seeds_option(options.seeds, draws(scenario.stalls));
+      options.seeds.empty() ? 1 : seeds_option(options.seeds, draws_for_seeds(scenario));
   const PhaseProgress progress("campaign");
   const CampaignForecast found = forecast_campaign(scenario, seeds, usable_processors(), date);
   return shown(campaign_text(scenario, found), options.json,

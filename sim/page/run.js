@@ -5,7 +5,8 @@ const kinds = ['tensor', 'expert', 'pipeline', 'data', 'context', 'offload'];
 const elevenParts = [['part-computing', 'computing', s => s.parts.computing],
   ...kinds.map(kind => [`part-${kind}`, `exposed ${kind} communication`, s => s.exposed[kind] || 0]),
   ['part-bubble', 'bubble', s => s.parts.bubble], ['part-host', 'host stall', s => s.parts.host],
-  ['part-compile', 'compile stall', s => s.parts.compile], ['part-idle', 'other idle', s => s.parts.idle]];
+  ['part-compile', 'compile stall', s => s.parts.compile], ['part-idle', 'other idle', s => s.parts.idle],
+  ['part-fleet', 'fleet', s => s.parts.fleet || 0]];
 const compiles = () => data.stages.some(stage => stage.parts.compile > 0);
 
 function headline() {
