@@ -1,8 +1,8 @@
 const parts = [['computing', 'computing'], ['exposed', 'exposed communication'], ['bubble', 'bubble'],
                ['host', 'host stall'], ['compile', 'compile stall'], ['idle', 'other idle']];
-/* The same with the exposed communication by kind: a colour of its own for each of the eleven. */
+/* The same with the exposed communication by kind: a colour of its own for each of the twelve. */
 const kinds = ['tensor', 'expert', 'pipeline', 'data', 'context', 'offload'];
-const elevenParts = [['part-computing', 'computing', s => s.parts.computing],
+const colouredParts = [['part-computing', 'computing', s => s.parts.computing],
   ...kinds.map(kind => [`part-${kind}`, `exposed ${kind} communication`, s => s.exposed[kind] || 0]),
   ['part-bubble', 'bubble', s => s.parts.bubble], ['part-host', 'host stall', s => s.parts.host],
   ['part-compile', 'compile stall', s => s.parts.compile], ['part-idle', 'other idle', s => s.parts.idle],
@@ -22,7 +22,7 @@ function headline() {
 function breakdown() {
   const block = section('breakdown', 'Where the time goes',
     'Each bar is the step of a mean rank of the stage; its parts add up to the step time.');
-  const shown = elevenParts.filter(([, , of]) => data.stages.some(stage => of(stage) > 0));
+  const shown = colouredParts.filter(([, , of]) => data.stages.some(stage => of(stage) > 0));
   legend(block, shown);
   const width = room, height = 24 * data.stages.length + 34, left = 74;
   const chart = svg(block, width, height, 'Breakdown of the step per stage');
