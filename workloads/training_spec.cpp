@@ -30,10 +30,10 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
       {"fp8_recipe",
        choice(spec.fp8_recipe,
               {{"delayed"}, {"tensorwise"}, {"rowwise"}, {"blockwise"}, {"mxfp8"}, {"deepseek"}}),
-       "how operands are scaled, of fp8_mixed (docs/models/fp8.md); delayed: by earlier maxima, "
-       "with a transposed copy; tensorwise: by their own maximum; rowwise: each operand of each "
-       "product anew; blockwise: by tiles of 128, with a transposed copy; mxfp8: by groups of "
-       "32; deepseek: by tiles of 128, each copy when a product needs it"});
+       "how fp8_mixed scales operands (docs/models/fp8.md); delayed: by earlier maxima, with a "
+       "transposed copy; tensorwise: by their maximum; rowwise: each operand anew; blockwise: by "
+       "tiles of 128, with a transposed copy; mxfp8: by groups of 32; deepseek: by tiles of 128, "
+       "each copy when needed"});
   using Recompute = TrainingSpec::Recompute;
   Choice recompute = choice(spec.recompute, {{name(Recompute::none)},
                                              {name(Recompute::selective)},
@@ -111,7 +111,7 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
       {"master_weights",
        choice(spec.master_weights, {{"full"}, {"remainder"}, {"fp16"}, {"stored"}}),
        "full: FP32 beside the half-precision weight; remainder, memory alone: the 2 bytes that the "
-       "weight lacks of it; fp16: 2 bytes, held and moved (docs/models/memory.md); stored: weights "
+       "weight lacks; fp16: 2 bytes, held and moved (docs/models/memory.md); stored: weights "
        "are FP32 themselves, gathered so and cast for each product (docs/models/operators.md)"});
   const auto moment = [&](const char* key, TrainingSpec::Moment& of, const char* which) {
     visitor.field({key, choice(of, {{"fp32"}, {"bf16"}, {"fp16"}, {"fp8"}}), which});
@@ -218,11 +218,9 @@ void describe(Visitor& visitor, KernelSpec& spec) {
   visitor.field(
       {"activation",
        choice(spec.activation, {{"fused"}, {"unfused"}, {"formula"}, {"clamped"}, {"apart"}}),
-       "of the feed-forward; unfused: SwiGLU as silu and product, GELU behind its bias; apart: "
-       "silu "
-       "and product of what two projections wrote, with no half to copy; "
-       "formula: the statements of the tanh approximation of GELU; clamped: gate and value are "
-       "clamped and joined before the product, whose offset the host copies"});
+       "of the feed-forward; unfused: SwiGLU as silu and product, GELU after its bias; apart: silu "
+       "and product of two projections, no half to copy; formula: the statements of GELU's tanh "
+       "approximation; clamped: gate and value clamped and joined before the product"});
   visitor.field({"router", choice(spec.router, {{"fused"}, {"statements"}}),
                  "choice of experts and losses of the router: a kernel each, or the statements of "
                  "the framework (docs/models/dispatchers.md)"});
@@ -251,7 +249,7 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
                  "as_issued: kernels of all streams start in the order in which the host issued "
                  "them (CUDA_DEVICE_MAX_CONNECTIONS=1; docs/models/replay.md)"});
   visitor.field({"layer_order", choice(spec.layer_order, {{"plain"}, {"overlapped"}}),
-                 "overlapped: operators of a layer that do not depend on an exchange stand beside "
+                 "overlapped: operators of a layer that do not depend on an exchange run beside "
                  "it (docs/models/layer_order.md)"});
   // No scope is `none`, so that the set itself says which of the two it is.
   Choice graphs{{{"none"}, {"scopes"}},

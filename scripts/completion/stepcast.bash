@@ -25,13 +25,13 @@ _stepcast_files() {
 # The options of a command; --verbose and --quiet go with all of them.
 _stepcast_options() {
   case $1 in
-    import) echo "--arguments --from --devices --cluster --deepspeed --ignore-unknown --flags --set --model --framework --output --presets --help" ;;
-    export) echo "--arguments --to --from --devices --cluster --deepspeed --ignore-unknown --set --model --framework --output --presets --help" ;;
+    import) echo "--arguments --from --devices --cluster --deepspeed --env --ignore-unknown --flags --set --model --framework --output --presets --help" ;;
+    export) echo "--arguments --to --from --devices --cluster --deepspeed --env --ignore-unknown --set --model --framework --output --presets --help" ;;
     edit) echo "--set --output --presets --help" ;;
-    run) echo "--arguments --from --devices --cluster --deepspeed --ignore-unknown --set --engine --model --framework --json --timing --trace --trace-ranks --report --step-trace --kernel-details --kernel-rank --operators --operators-csv --pipeline --keys --graph --graph-ranks --seeds --load-steps --fail-on-oom --presets --help" ;;
-    explain) echo "--arguments --from --deepspeed --ignore-unknown --report --set --cluster --model --framework --json --svg --devices --seeds --strong --top --jobs --presets --help" ;;
-    judge) echo "--arguments --from --deepspeed --ignore-unknown --devices --tolerance --set --cluster --model --framework --json --presets --help" ;;
-    validate) echo "--arguments --from --deepspeed --ignore-unknown --devices --set --cluster --model --framework --presets --help" ;;
+    run) echo "--arguments --from --devices --cluster --deepspeed --env --ignore-unknown --set --engine --model --framework --json --timing --trace --trace-ranks --report --step-trace --kernel-details --kernel-rank --operators --operators-csv --pipeline --keys --graph --graph-ranks --seeds --load-steps --fail-on-oom --presets --help" ;;
+    explain) echo "--arguments --from --deepspeed --env --ignore-unknown --report --set --cluster --model --framework --json --svg --devices --seeds --strong --top --jobs --presets --help" ;;
+    judge) echo "--arguments --from --deepspeed --env --ignore-unknown --devices --tolerance --set --cluster --model --framework --json --presets --help" ;;
+    validate) echo "--arguments --from --deepspeed --env --ignore-unknown --devices --set --cluster --model --framework --presets --help" ;;
     topology) echo "--devices --dot --platform --json --presets --help" ;;
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
     operator) echo "--cluster --ranks --m --k --n --groups --heads --head-size --sequence --batch --causal --top-k --generation --type --bytes --table --csv --json --set --presets --help" ;;

@@ -1,5 +1,6 @@
 #include "command_line.hpp"
 
+#include <fmt/format.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -25,9 +26,10 @@ std::string unexpected_hint(const CLI::App& app) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   for (const std::string& word : app.remaining(true)) {
     if (!word.starts_with("--")) continue;
-    std::string hint = did_you_mean(word, names);
-    return hint.empty() ? hint : word + ": is no option of this command" + hint + "\n";
+    const std::string hint = did_you_mean(word, names);
+    return hint.empty() ? hint : fmt::format("{}: is no option of this command{}\n", word, hint);
   }
+  if (std::ranges::find(names, "--set") == names.end()) return "";
   return "A value with blanks is quoted, and each key has a --set of its own: --set a.b=1 --set "
          "c.d=2\n";
 }

@@ -50,7 +50,7 @@ std::vector<std::string> launch_overrides(const std::string& path,
   if (launch.from.empty() && !is_launched(path, overrides, search)) {
     if (!launch.arguments.empty() || !launch.environment.empty())
       bad_option(launch.arguments.empty() ? "--env" : launch.arguments.front(),
-                 "is for launch scripts; a scenario says it by --set");
+                 "is for launch scripts; each change of a scenario has a --set of its own");
     for (const auto& [option, value] :
          {std::pair{"--devices", &launch.devices}, {"--deepspeed", &launch.deepspeed}})
       if (!value->empty())

@@ -232,7 +232,7 @@ Outcome judge(const JudgeOptions& options) {
 void add_judge_commands(CommandLine& line) {
   auto options = std::make_shared<JudgeOptions>();
   CLI::App* sub =
-      line.command("judge", "hold the fast engine to SimGrid alone; exit 1 where they differ",
+      line.command("judge", "compare the fast engine with SimGrid alone; exit 1 where they differ",
                    "stepcast judge scenarios/telechat3-105b-4096.yaml --devices 128",
                    [options] { return judge(*options); });
   sub->add_option("scenarios", options->scenarios, "scenario or launch files")

@@ -71,7 +71,7 @@ void add_new(CommandLine& line) {
   sub->add_option("--global-batch", options->global_batch,
                   "sequences of a step, default a whole number for each device, 64 at least")
       ->type_name("N");
-  sub->add_option("--output", options->output, "write it to a new file, default stdout")
+  sub->add_option("-o,--output", options->output, "write it to a new file, default stdout")
       ->type_name("FILE");
   CommandLine::presets(sub, *options);
 }

@@ -164,11 +164,11 @@ void import_precision(Json& json) {
   const Setting* fp16 = args.find("fp16.enabled");
   const bool brain = bf16 != nullptr && args.on(bf16->name);
   const bool half = fp16 != nullptr && args.on(fp16->name);
-  if (brain && half) return args.fail(*fp16, "cannot stand beside bf16.enabled");
+  if (brain && half) return args.fail(*fp16, "does not go with bf16.enabled");
   if (!brain && !half && !json.asked_precision && !draft.given("training.precision"))
     draft.wrong({{},
                  "training.precision",
-                 "would be FP32, as neither bf16 nor fp16 is enabled, which no value of it says; "
+                 "would be FP32, as neither bf16 nor fp16 is enabled, which no value stands for; "
                  "give --set training.precision=bf16"});
   draft.set("training.precision", std::string(half ? "fp16" : "bf16"), {brain ? bf16 : fp16});
   const Setting* type = args.find("communication_data_type");

@@ -124,7 +124,7 @@ void settle_values(Framework framework, Launch& launch, Draft& draft) {
     draft.wrong({setting.place, setting.shown(),
                  "has no value, as " + std::string(number ? "$" : "") + asked->first +
                      " is not set; give " +
-                     (number ? std::string("the arguments of the script behind --")
+                     (number ? std::string("the arguments of the script after --")
                              : "--env " + asked->first + "=VALUE") +
                      (flag->direct ? ", or --set " + key + "=.." : "")});
     return false;
@@ -310,7 +310,7 @@ bool is_launch_file(const std::string& path, const SearchPath& search) {
   if (ending == "sh" || ending == "bash" || ending == "args" || ending == "toml" ||
       ending == "py")
     return true;
-  if (is_folder(path)) return true;
+  if (is_folder(path)) return is_file(std::filesystem::path(path) / "config.json");
   const bool json = ending == "json";
   if (ending != "yaml" && ending != "yml" && !json && !launch::is_log(path)) return false;
   try {

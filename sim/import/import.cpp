@@ -185,7 +185,7 @@ ImportedScenario import_launch(const std::string& given, const ImportOptions& op
   if (!options.deepspeed.empty() && form.name != "huggingface" && form.name != "megatron-deepspeed")
     throw InputError({{{},
                        "--deepspeed",
-                       "stands beside a file of " + std::string(form.title) +
+                       "does not go with a file of " + std::string(form.title) +
                            ", allowed: beside a config.json or a script of Megatron-DeepSpeed"}});
   draft.set("stepcast", 1, {}, "version of the format");
   draft.set("name", name_of(given), {}, "imported from " + path);

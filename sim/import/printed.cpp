@@ -286,6 +286,8 @@ std::string read_printed(const std::string& path, const SearchPath& search) {
   return text;
 }
 
+Framework printed_framework(const std::string& text) { return framework_of(read_log({}, text)); }
+
 bool has_printed_arguments(std::string_view text) {
   const std::size_t at = lower(text).find("arguments ----");
   return at != std::string_view::npos && text.find(" ....", at) != std::string_view::npos;

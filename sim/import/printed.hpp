@@ -24,6 +24,8 @@ Launch arranged(Framework framework, const std::vector<Printed>& arguments, cons
 /// The text of a log: at most its first 64 MiB, signs that steer a terminal left out. Throws
 /// InputError: a file that cannot be read.
 std::string read_printed(const std::string& path, const SearchPath& search);
+/// The framework whose arguments a text lists.
+Framework printed_framework(const std::string& text);
 /// Whether a text holds the list of arguments that Megatron-LM and its kin print.
 bool has_printed_arguments(std::string_view text);
 

@@ -99,7 +99,7 @@ std::string memory_parts(const MemoryBudget& m, const Scenario& scenario) {
         std::pair{update ? "update" : "activations", update ? m.update : m.activations},
         std::pair{"buffers", m.buffers}})
     if (bytes > Bytes{0}) parts.push_back(fmt::format("{} {}", name, human(bytes)));
-  std::string text = listed("of it", parts);
+  std::string text = listed("made of", parts);
   if (const auto shown = shown_memory(scenario, m))
     text += listed(fmt::format("{} will show about {}, with", shown->tool, human(shown->all())),
                    {"allocator " + human(shown->kept), "communicators " + human(shown->libraries),

@@ -211,8 +211,7 @@ void describe(Visitor& visitor, ScenarioDraft& draft) {
                            });
   if (!present) s.expect.reset();
   LaunchSource launch;
-  bool launches = false;
-  describe_launch_key(visitor, launch, launches);
+  describe_launch_key(visitor, launch, draft.launches);
   bool campaign = s.campaign.has_value();
   visitor.optional_section("campaign", "a run of many steps, for stepcast campaign", campaign,
                            [&](Visitor& v) {

@@ -76,7 +76,7 @@ class AxisReader {
                inside("plan")) {
       report(entry.place, section, key, "changes no prediction, allowed: keys that do");
     } else if (std::ranges::find(paths_, key) != paths_.end()) {
-      report(entry.place, section, key, "stands in grid and zip, allowed: one of them");
+      report(entry.place, section, key, "is in grid and zip, allowed: one of them");
     }
     paths_.push_back(key);
   }
@@ -197,7 +197,7 @@ void check_batch(const Sweep& sweep, bool weak, const Node& root, Reading& readi
   if (!weak) return;
   if (!values_of(sweep, "training.global_batch").empty())
     reading.report(place_of(root, "sweep.keep"), "sweep.keep",
-                   "stands beside training.global_batch, which it sets, allowed: one of them");
+                   "does not go with training.global_batch, which it sets, allowed: one of them");
 }
 
 double tokens_of_device(const Scenario& scenario) {

@@ -46,9 +46,9 @@ std::set<std::string> undefined_in(const Scenario& scenario) {
     names.insert({".step_time_s_low", ".step_time_s_high"});
   if (scenario.synthetic || !scenario.cluster.interval || !scenario.cluster.interval->memory)
     names.insert({".memory_peak_bytes_low", ".memory_peak_bytes_high"});
-  // intervals of no told class, and those that are of this device's own rows
+  // intervals of no told class, those of this device's own rows, and exact ones
   for (const std::string of : {".step_time_interval_of", ".memory_interval_of"})
-    names.insert({of, of + ".note"});
+    names.insert({of, of + ".note", of + ".why"});
   return names;
 }
 

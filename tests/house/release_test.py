@@ -23,7 +23,7 @@ class Elf(unittest.TestCase):
     def files(self):
         """The program and its modules."""
         modules = sorted((PROGRAM.parent / "lib/stepcast").glob("*.so"))
-        self.assertEqual([module.name for module in modules], ["cbc.so", "simgrid.so"])
+        self.assertEqual([module.name for module in modules], ["cbc.so", "http.so", "simgrid.so"])
         return [PROGRAM, *modules]
 
     def test_is_position_independent_and_read_only_once_loaded(self):

@@ -3,6 +3,7 @@
 
 CONNECTIONS idle ones are held by one client, 600 unless given.
 """
+import contextlib
 import http.client
 import json
 import os
@@ -129,7 +130,8 @@ class Attack(unittest.TestCase):
         slow = [self.connect(b"GET / HT") for _ in range(100)]
         for _ in range(4):
             for connection in slow:
-                connection.sendall(b"x")
+                with contextlib.suppress(OSError):  # the oldest of more than 32 were answered 503
+                    connection.sendall(b"x")
             time.sleep(0.1)
         self.answered_soon()
 

@@ -124,6 +124,7 @@ class PageTest(unittest.TestCase):
         fast = [row for row in self.data["rows"] if row[column] < limit]
         self.assertTrue(0 < len(fast) < points)
         self.assertEqual(shown(), min(len(fast), 50))
+        self.js("const f = document.getElementById('filter'); f.value = ''; f.dispatchEvent(new Event('input'))")
         head = f"document.querySelectorAll('#points th button')[{column}]"
         first = f"return document.querySelectorAll('#points tbody tr')[0].cells[{column}].textContent"
         self.assertRegex(self.js(first), r"^[0-9.]+ m?s$")

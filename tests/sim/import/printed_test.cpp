@@ -111,8 +111,9 @@ TEST(PrintedArguments, AreTheScenarioOfTheirScript) {
   const ImportedScenario printed = import_printed(log);
   const Scenario run = scenario_of(printed), launched = scenario_of(import_printed(script));
   EXPECT_EQ(run.content, launched.content);
-  ASSERT_EQ(printed.warnings.size(), 1U) << printed.warnings.back();
+  ASSERT_EQ(printed.warnings.size(), 2U) << printed.warnings.back();
   EXPECT_TRUE(has(printed.warnings.front(), "prints no environment"));
+  EXPECT_TRUE(has(printed.warnings.back(), "is assumed to be megatron-core"));
   EXPECT_TRUE(is_launch_file(log, default_search_path({})));
   EXPECT_FALSE(is_launch_file(files.write("notes.txt", "nothing"), default_search_path({})));
 }

@@ -196,8 +196,7 @@ const WrongOverride wrong_overrides[] = {
     {"gathers_that_are_not_ahead",
      {"communication.parameter.overlap=false", "parallel.zero=3"},
      "--set communication.parameter.overlap=false: communication.parameter.overlap: is false, "
-     "which "
-     "counts only with communication.gradient.overlap and parallel.zero 1 or 2, allowed: true"},
+     "which counts only with parallel.zero 1 or 2, allowed: true"},
     {"flat_gradients_of_whole_replicas",
      {"communication.gradient.accumulation=flat"},
      "--set communication.gradient.accumulation=flat: communication.gradient.accumulation: is flat "
@@ -325,8 +324,8 @@ const WrongOverride wrong_overrides[] = {
      "the model has experts, allowed: moe, moe_act, shared_experts"},
     {"a_module_inside_another",
      {"training.recompute={modules: [moe, moe_act]}"},
-     "--set training.recompute={modules: [moe, moe_act]}: training.recompute: names moe and parts "
-     "of it, which run again with it, allowed: moe alone, or moe_act and shared_experts"},
+     "--set training.recompute={modules: [moe, moe_act]}: training.recompute: names moe and its "
+     "parts, which run again with it, allowed: moe alone, or moe_act and shared_experts"},
     {"parallel_parts_with_experts",
      {"model.block=parallel"},
      "--set model.block=parallel: model.block: is not serial but layers have experts, of which no "
