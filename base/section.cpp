@@ -126,7 +126,7 @@ void Section::one_of(std::size_t& current, const std::vector<Alternative>& bodie
   for (std::size_t i = 1; i < given.size(); ++i) {
     know(given[i]->key);
     fail(given[i]->place, child(given[i]->key),
-         "stands beside " + given[0]->key + ", allowed: exactly one of " + joined(names));
+         "does not go with " + given[0]->key + ", allowed: exactly one of " + joined(names));
   }
 }
 

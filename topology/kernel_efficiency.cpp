@@ -121,7 +121,7 @@ void describe(Visitor& visitor, MemoryEfficiency& spec) {
              "device has no number for it");
   persistent("persistent_norm_backward", spec.persistent_norm_backward, "and of its backward");
   visitor.field({"backward", &spec.backward,
-                 "part of it that backward kernels of norm and activation reach", fraction()});
+                 "share of that rate in backward kernels of norm and activation", fraction()});
   visitor.field({"activation_backward", OptionalNumber{&spec.activation_backward, "backward"},
                  "fraction of the memory bandwidth that the backward of a fused activation "
                  "reaches; backward: activation times backward",
@@ -131,7 +131,7 @@ void describe(Visitor& visitor, MemoryEfficiency& spec) {
   visitor.field({"ramp", &spec.ramp, "start and drain of a kernel", ramp_range});
   visitor.section("cache", "last level cache, in front of the memory", [&](Visitor& v) {
     v.field({"size", &spec.cache, "of the device; 0B: nothing is found there", cache_range});
-    v.field({"share", &spec.cache_share, "part of it that holds what the kernel before has left",
+    v.field({"share", &spec.cache_share, "share of the cache with what the kernel before has left",
              between(0, 1)});
     v.field({"speedup", &spec.cache_speedup, "of bytes that are found there over others",
              between(1, 100)});

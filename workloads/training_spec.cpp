@@ -30,12 +30,10 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
       {"fp8_recipe",
        choice(spec.fp8_recipe,
               {{"delayed"}, {"tensorwise"}, {"rowwise"}, {"blockwise"}, {"mxfp8"}, {"deepseek"}}),
-       "how operands are scaled, of fp8_mixed (docs/models/fp8.md); delayed: by earlier maxima, "
-       "with a transposed copy; tensorwise: by their own maximum; rowwise: each operand of each "
-       "product anew; blockwise: by tiles of 128, with a transposed copy; mxfp8: by groups of "
-       "32; deepseek: by tiles of 128, each copy when a product needs it"});
-  visitor.field({"fp8_head", &spec.fp8_head,
-                 "the output head multiplies in FP8, too, of fp8_mixed (docs/models/fp8.md)"});
+       "how fp8_mixed scales operands (docs/models/fp8.md); delayed: by earlier maxima, with a "
+       "transposed copy; tensorwise: by their maximum; rowwise: each operand anew; blockwise: by "
+       "tiles of 128, with a transposed copy; mxfp8: by groups of 32; deepseek: by tiles of 128, "
+       "each copy when needed"});
   using Recompute = TrainingSpec::Recompute;
   Choice recompute = choice(spec.recompute, {{name(Recompute::none)},
                                              {name(Recompute::selective)},
@@ -92,20 +90,17 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
                  "cross entropies that the trainer measures beside the loss, each by a log-softmax "
                  "over FP32 logits of every micro-batch (docs/models/operators.md)",
                  between(0, 64)});
-  visitor.field(
-      {"attention",
-       choice(spec.attention, {{"fused"},
-                               {"flash_1"},
-                               {"flash_2"},
-                               {"flash_3"},
-                               {"cudnn"},
-                               {"flash_triton"},
-                               {"cudnn_mxfp8"},
-                               {"unfused"}}),
-       "fused: one kernel, causal blocks left out, as the device's usual library has it; "
-       "flash_1, flash_2, flash_3, cudnn, flash_triton: that kernel; cudnn_mxfp8: cuDNN's in "
-       "MXFP8, with casts (docs/models/fp8.md); unfused: products, softmax and dropout over "
-       "the whole matrix of scores"});
+  visitor.field({"attention",
+                 choice(spec.attention, {{"fused"},
+                                         {"flash_1"},
+                                         {"flash_2"},
+                                         {"flash_3"},
+                                         {"cudnn"},
+                                         {"flash_triton"},
+                                         {"unfused"}}),
+                 "fused: one kernel, causal blocks left out, as the device's usual library has it; "
+                 "flash_1, flash_2, flash_3, cudnn, flash_triton: that kernel; unfused: products, "
+                 "softmax and dropout over the whole matrix of scores"});
   visitor.field({"dropout", &spec.dropout,
                  "what joins the residual stream drops out behind embedding, attention and "
                  "feed-forward part: masks are kept, and backwards have a pass more"});
@@ -116,7 +111,7 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
       {"master_weights",
        choice(spec.master_weights, {{"full"}, {"remainder"}, {"fp16"}, {"stored"}}),
        "full: FP32 beside the half-precision weight; remainder, memory alone: the 2 bytes that the "
-       "weight lacks of it; fp16: 2 bytes, held and moved (docs/models/memory.md); stored: weights "
+       "weight lacks; fp16: 2 bytes, held and moved (docs/models/memory.md); stored: weights "
        "are FP32 themselves, gathered so and cast for each product (docs/models/operators.md)"});
   const auto moment = [&](const char* key, TrainingSpec::Moment& of, const char* which) {
     visitor.field({key, choice(of, {{"fp32"}, {"bf16"}, {"fp16"}, {"fp8"}}), which});
@@ -223,11 +218,9 @@ void describe(Visitor& visitor, KernelSpec& spec) {
   visitor.field(
       {"activation",
        choice(spec.activation, {{"fused"}, {"unfused"}, {"formula"}, {"clamped"}, {"apart"}}),
-       "of the feed-forward; unfused: SwiGLU as silu and product, GELU behind its bias; apart: "
-       "silu "
-       "and product of what two projections wrote, with no half to copy; "
-       "formula: the statements of the tanh approximation of GELU; clamped: gate and value are "
-       "clamped and joined before the product, whose offset the host copies"});
+       "of the feed-forward; unfused: SwiGLU as silu and product, GELU after its bias; apart: silu "
+       "and product of two projections, no half to copy; formula: the statements of GELU's tanh "
+       "approximation; clamped: gate and value clamped and joined before the product"});
   visitor.field({"router", choice(spec.router, {{"fused"}, {"statements"}}),
                  "choice of experts and losses of the router: a kernel each, or the statements of "
                  "the framework (docs/models/dispatchers.md)"});
@@ -256,7 +249,7 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
                  "as_issued: kernels of all streams start in the order in which the host issued "
                  "them (CUDA_DEVICE_MAX_CONNECTIONS=1; docs/models/replay.md)"});
   visitor.field({"layer_order", choice(spec.layer_order, {{"plain"}, {"overlapped"}}),
-                 "overlapped: operators of a layer that do not depend on an exchange stand beside "
+                 "overlapped: operators of a layer that do not depend on an exchange run beside "
                  "it (docs/models/layer_order.md)"});
   // No scope is `none`, so that the set itself says which of the two it is.
   Choice graphs{{{"none"}, {"scopes"}},
@@ -335,8 +328,6 @@ AttentionGeneration generation_of(TrainingSpec::Attention attention) {
       return AttentionGeneration::cudnn;
     case Attention::flash_triton:
       return AttentionGeneration::flash_triton;
-    case Attention::cudnn_mxfp8:
-      return AttentionGeneration::cudnn_mxfp8;
     case Attention::fused:
     case Attention::unfused:
       break;

@@ -58,10 +58,11 @@ struct RunShown {
 };
 
 /// What is asked for as text stands in JSON, too.
-std::string fields_of(const RunOptions& options, const RecordedRun& run,
+std::string fields_of(const RunOptions& options, const Scenario& scenario, const RecordedRun& run,
                       const std::vector<RunOperator>& operators) {
   if (options.json.empty() || (!options.pipeline && !options.operators)) return {};
   return run_fields_json(options.pipeline ? pipeline_text(run, table_width, false) : "",
+                         options.pipeline ? timeline_json(scenario, run) : "",
                          options.operators ? &operators : nullptr);
 }
 
@@ -91,7 +92,7 @@ RunShown show_run(const RunOptions& options, const Scenario& scenario) {
     write_pieces(options.trace, Form::by_name,
                  [&](const auto& out) { write_trace(scenario, run, ranks, out); });
   }
-  return {drawing, fields_of(options, run, list)};
+  return {drawing, fields_of(options, scenario, run, list)};
 }
 
 /// In a process of its own, before the run whose result counts: a process makes at most one.

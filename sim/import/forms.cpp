@@ -6,6 +6,7 @@
 
 #include "deepspeed.hpp"
 #include "megatron.hpp"
+#include "printed.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/text.hpp"
 #include "structured.hpp"
@@ -27,6 +28,11 @@ bool is_mindformers(const std::string& text) {
 bool is_nemo(const std::string& text) {
   return text.find("tensor_model_parallel_size:") != std::string::npos &&
          text.find("micro_batch_size:") != std::string::npos;
+}
+
+bool is_log(const std::string& path) {
+  const std::string ending = ending_of(path);
+  return ending == "log" || ending == "txt" || ending == "out";
 }
 
 bool has(const std::string& text, std::string_view part) {
@@ -97,7 +103,7 @@ void settle_values(Framework framework, Launch& launch, Draft& draft) {
     draft.wrong({setting.place, setting.shown(),
                  "has no value, as " + std::string(number ? "$" : "") + asked->first +
                      " is not set; give " +
-                     (number ? std::string("the arguments of the script behind --")
+                     (number ? std::string("the arguments of the script after --")
                              : "--env " + asked->first + "=VALUE") +
                      (flag->direct ? ", or --set " + key + "=.." : "")});
     return false;
@@ -173,7 +179,7 @@ Launch read_model_args(const std::string& path, const std::string& text) {
   return launch;
 }
 
-constexpr std::array<LaunchForm, 10> forms{
+constexpr std::array<LaunchForm, 11> forms{
     {{"megatron", "Megatron-LM", import_megatron_shell},
      {"mindspeed", "MindSpeed-LLM", import_mindspeed_shell},
      {"megatron-yaml", "Megatron-LM, functional test", import_megatron_yaml},
@@ -183,6 +189,7 @@ constexpr std::array<LaunchForm, 10> forms{
      {"megatron-deepspeed", "Megatron-DeepSpeed", import_megatron_deepspeed},
      {"deepspeed", "DeepSpeed", import_deepspeed},
      {"huggingface", "a Hugging Face model", import_hugging_face},
+     {"arguments", "a run, as it printed its arguments", import_arguments},
      {"graph", "a task graph", import_graph}}};
 
 }  // namespace
@@ -217,10 +224,13 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
     return *std::ranges::find(forms, name, &LaunchForm::name);
   };
   const std::string ending = ending_of(path);
-  const std::string text = read_document_text(path, search, "a launch file");
   const bool yaml = ending == "yaml" || ending == "yml";
+  const bool log = is_log(path) || (from == "arguments" && !yaml);
+  const std::string text =
+      log ? read_printed(path, search) : read_document_text(path, search, "a launch file");
   if (!from.empty()) {
-    const std::string name = from == "megatron" && yaml ? "megatron-yaml" : from;
+    std::string name = from == "megatron" && yaml ? "megatron-yaml" : from;
+    if (from == "arguments" && yaml) name = "nemo";  // which write a configuration instead
     if (std::ranges::find(forms, name, &LaunchForm::name) == forms.end())
       throw InputError({{{}, "--from", "is '" + from + "', allowed: " + joined(import_kinds())}});
     return named(name);
@@ -229,7 +239,7 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
     throw InputError({{{path},
                        {},
                        "is a recipe in Python, which is never run; give the run_config.yaml that a "
-                       "run of it writes"}});
+                       "run writes"}});
   if (yaml && text.find("MODEL_ARGS:") != std::string::npos) return named("megatron-yaml");
   if (ending == "toml") return named("torchtitan");
   if (yaml && is_mindformers(text)) return named("mindformers");
@@ -249,6 +259,7 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
           "launches the Trainer of Transformers, whose flags are not read; give the model's "
           "config.json, --deepspeed FILE, and --set training.micro_batch, training.global_batch "
           "and training.sequence"}});
+  if (has_printed_arguments(text)) return named("arguments");
   if (is_megatron_deepspeed(text)) return named("megatron-deepspeed");
   return named(is_mindspeed(text) ? "mindspeed" : "megatron");
 }
@@ -266,10 +277,12 @@ std::vector<std::string> import_kinds() {
 bool is_launch_file(const std::string& path, const SearchPath& search) {
   const std::string ending = launch::ending_of(path);
   if (ending == "sh" || ending == "bash" || ending == "args" || ending == "toml") return true;
-  if (is_folder(path)) return true;
+  if (is_folder(path)) return is_file(std::filesystem::path(path) / "config.json");
   const bool json = ending == "json";
-  if (ending != "yaml" && ending != "yml" && !json) return false;
+  if (ending != "yaml" && ending != "yml" && !json && !launch::is_log(path)) return false;
   try {
+    if (launch::is_log(path))
+      return launch::has_printed_arguments(launch::read_printed(path, search));
     const std::string text = read_document_text(path, search, "a launch file");
     if (json)
       return launch::is_graph(text) || launch::is_deepspeed(text) || launch::is_hugging_face(text);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "printed.hpp"
 #include "stepcast/sim/scenario/framework.hpp"
 
 namespace stepcast::launch {
@@ -132,6 +133,11 @@ std::string name_of_form(std::string_view form, const std::string& text) {
   if (form == "nemo")
     return has_word(text, "trainer:") || has_word(text, "exp_manager:") ? "NeMo"
                                                                         : "Megatron-Bridge";
+  if (form == "arguments") {
+    const Framework printed = printed_framework(text);
+    if (printed == Framework::mindspeed) return "MindSpeed";
+    return printed == Framework::megatron ? "Megatron-Core" : "Megatron-DeepSpeed";
+  }
   return {};
 }
 

@@ -125,7 +125,13 @@ std::optional<Node> find_json(const std::string& script, const Launch& launch,
 std::optional<std::int64_t> import_megatron_deepspeed(const std::string& path,
                                                       const std::string& text,
                                                       const ImportOptions& options, Draft& draft) {
-  Launch launch = read_shell(path, text, inputs_of(options));
+  return import_megatron_deepspeed_launch(path, read_shell(path, text, inputs_of(options)), options,
+                                          draft);
+}
+
+std::optional<std::int64_t> import_megatron_deepspeed_launch(const std::string& path, Launch launch,
+                                                             const ImportOptions& options,
+                                                             Draft& draft) {
   check_settings(Framework::megatron_deepspeed, launch.settings, options.ignore_unknown, draft);
   const std::vector<Setting> settings = launch.settings;
   Arguments args{settings, draft.wrong()};

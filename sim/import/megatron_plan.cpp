@@ -94,7 +94,7 @@ void import_schedule(MegatronLaunch& launch) {
   if (launch.dual_pipe) {
     draft.set("schedule.pipeline", std::string("dualpipe_v"), {method});
     if (const Setting* reduce = launch.flag("--overlap-grad-reduce"))
-      launch.args.fail(*reduce, "cannot stand beside --schedules-method dualpipev");
+      launch.args.fail(*reduce, "does not go with --schedules-method dualpipev");
     return;
   }
   if (method != nullptr)
@@ -122,7 +122,7 @@ void import_batch(MegatronLaunch& launch) {
         {{}, "training.micro_batch", "is not said by the file; give --set training.micro_batch=N"});
   draft.set("training.micro_batch", size, {micro});
   if (global != nullptr && schedule != nullptr)
-    return launch.args.fail(*global, "cannot stand beside --step-batch-size-schedule");
+    return launch.args.fail(*global, "does not go with --step-batch-size-schedule");
   if (global != nullptr) {
     draft.set("training.global_batch", launch.args.count_or("--global-batch-size", 1), {global});
   } else if (schedule == nullptr && launch.devices) {

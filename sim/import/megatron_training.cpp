@@ -47,7 +47,7 @@ void import_precision(MegatronLaunch& launch) {
   if (bf16 == nullptr && fp16 == nullptr && !draft.given("training.precision"))
     draft.wrong({{},
                  "training.precision",
-                 "would be FP32, as neither --bf16 nor --fp16 is given, which no value of it says; "
+                 "would be FP32, as neither --bf16 nor --fp16 is given, which no value stands for; "
                  "give --set training.precision=bf16"});
   draft.set("training.precision",
             std::string(fp8 != nullptr    ? "fp8_mixed"
@@ -160,7 +160,7 @@ void import_recompute(MegatronLaunch& launch) {
   if (name == "full") {
     if (single != nullptr && !launch.draft.given("training.recompute"))
       return launch.args.fail(*single,
-                              "stands beside --recompute-granularity full, and "
+                              "does not go with --recompute-granularity full, and "
                               "training.recompute is one of both");
     return import_full(launch, granularity);
   }

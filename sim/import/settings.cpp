@@ -33,7 +33,7 @@ void check_arity(const Flag& flag, const Setting& setting, Draft& draft) {
       words == 1 && (setting.words.front() == "true" || setting.words.front() == "True");
   if (flag.arity == Arity::none && words > 0 && !said && !is_off(setting))
     draft.wrong({setting.place, setting.shown(),
-                 "takes no value, and '" + setting.words.front() + "' stands behind it"});
+                 "takes no value, but has '" + setting.words.front() + "'"});
 }
 
 /// Whether the value is one of those, with | between them, that ask for nothing.

@@ -202,7 +202,7 @@ std::string words_of_missing(const std::vector<std::pair<std::string, Place>>& m
     text += (i > 0 ? ", " : "") + std::string(number ? "$" : "") + name + " (line " +
             std::to_string(place.line) + ")";
   }
-  if (arguments) text += "; give arguments of the script behind --";
+  if (arguments) text += "; give arguments of the script after --";
   if (variables) text += "; give variables by --env NAME=VALUE";
   return text;
 }

@@ -102,7 +102,11 @@ void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const
   const auto refuse = [&](const char* path, const char* message) {
     reading.report(place_of(root, path), path, message);
   };
-  if (first.synthetic) refuse("workload", "has no model to split, allowed: a model");
+  if (first.synthetic)
+    refuse(
+        "workload",
+        "has given times and no model to split, allowed: a model; 'stepcast new --model llama2-7b "
+        "--cluster dgx-h100 --devices 8' writes a scenario with one");
   refuse_stalls(space, root, plan, reading);
   refuse_power_cap(space, root, reading);
   if (first.workload.training.recompute == TrainingSpec::Recompute::table)

@@ -375,10 +375,11 @@ std::string campaign_json(const Scenario& scenario, const CampaignForecast& c) {
   return json.dump(2) + "\n";
 }
 
-std::string run_fields_json(const std::string& pipeline,
+std::string run_fields_json(const std::string& pipeline, const std::string& timeline,
                             const std::vector<RunOperator>* operators) {
   Json fields = Json::object();
   if (!pipeline.empty()) fields["pipeline"] = pipeline;
+  if (!timeline.empty()) fields["timeline"] = Json::parse(timeline);
   if (operators != nullptr) {
     Json& list = fields["operators"] = Json::array();
     for (const RunOperator& row : *operators) {
@@ -402,9 +403,15 @@ std::string run_fields_json(const std::string& pipeline,
 }
 
 std::string with_run_fields(const std::string& report, const std::string& fields) {
-  Json json = Json::parse(report);
-  json.update(Json::parse(fields));
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  Json json = Json::parse(report), more = Json::parse(fields);
+  // Tens of thousands of numbers, on one line.
+  std::string timeline;
+  if (more.contains("timeline")) timeline = ",\n  \"timeline\": " + more["timeline"].dump();
+  more.erase("timeline");
+  json.update(more);
+  std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  text.insert(text.rfind('\n'), timeline);
+  return text + "\n";
 }
 
 }  // namespace stepcast

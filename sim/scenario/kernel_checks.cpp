@@ -72,7 +72,7 @@ void check_graph_scopes(const WorkloadSpec& workload, Checks& checks) {
           "apart, allowed: without them");
   const bool parts = has(GraphScope::moe_router) || has(GraphScope::moe_preprocess) ||
                      has(GraphScope::shared_experts);
-  require(GraphScope::moe, !parts, "names moe and parts of it, allowed: moe alone, or its parts");
+  require(GraphScope::moe, !parts, "names moe and its parts, allowed: moe alone, or its parts");
   require(GraphScope::moe, moe.capacity_pad,
           "names moe, but a graph knows the sizes of what it holds (moe.capacity_pad), allowed: "
           "moe_router, moe_preprocess, shared_experts");

@@ -64,11 +64,11 @@ void check_super_node(const NodeKind& kind, const ClusterSpec& cluster, const st
                       Checks& checks) {
   const auto size = [](const std::optional<SuperNodeSpec>& s) { return s ? s->nodes : 0; };
   const std::int64_t wanted = size(cluster.super_node);
-  if (!checks.require(
-          size(kind.super_node) == wanted, key + "super_node",
-          (kind.super_node ? "has " + count_text(kind.super_node->nodes) + " nodes" : "is none") +
-              ", allowed: " + (wanted > 0 ? count_text(wanted) + " nodes" : "none") +
-              " as the cluster has") ||
+  if (!checks.require(size(kind.super_node) == wanted, key + "super_node",
+                      (kind.super_node ? "has " + count_text(kind.super_node->nodes) + " nodes"
+                                       : "is missing") +
+                          ", allowed: " + (wanted > 0 ? count_text(wanted) + " nodes" : "none") +
+                          " as the cluster has") ||
       wanted == 0)
     return;
   checks.require(kind.nodes % wanted == 0, key + "nodes",

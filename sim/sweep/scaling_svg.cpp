@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 
 #include "row_parts.hpp"
+#include "stepcast/base/palette.hpp"
 #include "stepcast/base/svg.hpp"
 #include "stepcast/sim/sweep/scaling.hpp"
 
@@ -16,12 +16,13 @@ namespace {
 constexpr double panel_width = 420, panel_height = 300, left_edge = 60, top_edge = 50, gap = 90;
 constexpr double legend_line = 18, bar_share = 0.7;
 
-// Colours that stay apart for the colour-blind (Okabe and Ito 2008), and one grey.
-constexpr std::array series_colours{"#0072B2", "#E69F00", "#D55E00", "#009E73",
-                                    "#CC79A7", "#56B4E9", "#BBBBBB", "#F0E442",
-                                    "#666666", "#000000", "#882255"};
-
 const char* colour(std::size_t i) { return series_colours[i % series_colours.size()]; }
+
+/// Stalls and idle time have shorter names there.
+std::string_view part_colour(std::size_t part) {
+  const std::string& name = breakdown_names()[part];
+  return shade(name == "other_idle" ? "idle" : name.substr(0, name.find('_'))).light;
+}
 
 std::string text_at(double x, double y, const std::string& text, const char* anchor = "middle") {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
@@ -148,7 +149,7 @@ std::string parts_panel(const PointTable& table) {
       if (height < 0.05) continue;
       svg += fmt::format(
           "<rect x=\"{:.1f}\" y=\"{:.2f}\" width=\"{:.1f}\" height=\"{:.2f}\" fill=\"{}\"/>\n", x,
-          y, pitch * bar_share, height, colour(p));
+          y, pitch * bar_share, height, part_colour(p));
     }
     svg += text_at(x + pitch * bar_share / 2, top_edge + panel_height + 18,
                    plain_number(*rows[i]->number("devices")));
@@ -160,7 +161,7 @@ std::string parts_panel(const PointTable& table) {
     const double y = top_edge + legend_line * static_cast<double>(p) + 10;
     const double x = begin + panel_width + 12;
     svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"12\" fill=\"{}\"/>\n",
-                       x, y - 10, colour(p)) +
+                       x, y - 10, part_colour(p)) +
            text_at(x + 18, y, breakdown_names()[p], "start");
   }
   return svg;

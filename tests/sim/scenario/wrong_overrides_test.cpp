@@ -324,8 +324,8 @@ const WrongOverride wrong_overrides[] = {
      "the model has experts, allowed: moe, moe_act, shared_experts"},
     {"a_module_inside_another",
      {"training.recompute={modules: [moe, moe_act]}"},
-     "--set training.recompute={modules: [moe, moe_act]}: training.recompute: names moe and parts "
-     "of it, which run again with it, allowed: moe alone, or moe_act and shared_experts"},
+     "--set training.recompute={modules: [moe, moe_act]}: training.recompute: names moe and its "
+     "parts, which run again with it, allowed: moe alone, or moe_act and shared_experts"},
     {"parallel_parts_with_experts",
      {"model.block=parallel"},
      "--set model.block=parallel: model.block: is not serial but layers have experts, of which no "
