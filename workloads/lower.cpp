@@ -116,8 +116,7 @@ StageProgram lowered(const WorkloadSpec& spec, const LayerTable& layers, const C
       program.executed_attention_flops += executed_attention(pieces) * micro_batches(spec);
       if (slice == 0) chunks.push_back(pieces);
     }
-    program.model_flops +=
-        slice_training_flops(spec.model, held, spec.training.sequence) * tokens_per_rank(spec);
+    program.model_flops += slice_training_flops(spec, held) * tokens_per_rank(spec);
   }
   if (runs_pairs(spec)) {
     // Which backward a forward of the stage meets is up to the schedule.

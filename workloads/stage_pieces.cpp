@@ -89,7 +89,8 @@ LayerContext context_of(const WorkloadSpec& spec, const PieceKey& key, const Exp
           .block = spec.runtime.kernels.block,
           .softmax = spec.runtime.kernels.softmax,
           .rope = spec.runtime.kernels.rope,
-          .tensor_backward = spec.communication.tensor_backward};
+          .tensor_backward = spec.communication.tensor_backward,
+          .lowest = key.lowest};
 }
 
 /// Rows as the model asks for them; what a framework makes of them comes behind.
@@ -214,6 +215,7 @@ const Piece& PieceLibrary::piece(const PieceKey& key) {
     piece.attention_flops = attention_flops(passes.forward) + attention_flops(passes.backward);
     piece.recompute_attention_flops = attention_flops(passes.recomputed);
     piece.parameters = {passes.dense_parameters, passes.expert_parameters};
+    piece.trained = {passes.trained_dense, passes.trained_expert};
     piece.replicated = passes.replicated_parameters;
     items[0].push_back(std::move(passes.forward));
     items[1].push_back(std::move(passes.backward));
@@ -265,10 +267,11 @@ Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, 
   Pieces pieces;
   const auto put = [&](const PieceKey& key, bool again) {
     const Piece& lowered = piece(key);
-    pieces.push_back(
-        {&lowered, again, lowered.parameters, lowered.one_byte, offloaded(key, again)});
+    pieces.push_back({&lowered, again, lowered.parameters, lowered.trained, lowered.one_byte,
+                      offloaded(key, again)});
     // Only experts that work in the step have gradients to exchange.
     pieces.back().parameters.expert *= active_;
+    pieces.back().trained.expert *= active_;
   };
   const auto place = [&](PieceKind kind, bool again) { put({kind, slice}, again); };
   const std::int64_t recomputed = recomputed_layers(spec_, layers, chunk, stage);
@@ -279,7 +282,11 @@ Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, 
   std::size_t moe_layer = 0;
   for (std::int64_t i = 0; i < layers.first; ++i) moe_layer += spec_.model.is_moe_layer(i) ? 1 : 0;
   for (std::int64_t i = 0; i < layers.count; ++i) {
-    put(with_loads(layer_key(spec_.model, layers.first + i, slice), moe_layer), i < recomputed);
+    PieceKey key = layer_key(spec_.model, layers.first + i, slice);
+    // What runs again is given an input that has a gradient, as a checkpoint needs one.
+    key.lowest = spec_.training.adapters.any() && layers.first + i == 0 && i >= recomputed &&
+                 spec_.model.block == ModelSpec::Block::serial;
+    put(with_loads(key, moe_layer), i < recomputed);
     moe_layer += spec_.model.is_moe_layer(layers.first + i) ? 1 : 0;
   }
   if (layers.head) place(PieceKind::head, false);
@@ -289,10 +296,12 @@ Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, 
         spec_.training.recompute == TrainingSpec::Recompute::full);
     // The first module reads the embedding, of which the stage may have no other copy.
     const bool copies = i == 0 && !holds_embedding(stage) && !spec_.model.tied_embeddings;
-    if (copies)
-      pieces.back().parameters.dense += static_cast<double>(spec_.model.vocabulary) *
-                                        static_cast<double>(spec_.model.hidden) /
-                                        static_cast<double>(spec_.plan.tp);
+    if (!copies) continue;
+    const double table = static_cast<double>(spec_.model.vocabulary) *
+                         static_cast<double>(spec_.model.hidden) /
+                         static_cast<double>(spec_.plan.tp);
+    pieces.back().parameters.dense += table;
+    if (!spec_.training.adapters.any()) pieces.back().trained.dense += table;
   }
   return pieces;
 }

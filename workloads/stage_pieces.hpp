@@ -31,6 +31,7 @@ struct PieceKey {
   std::int64_t slice = 0;   ///< of the sequence
   std::int64_t window = 0;  ///< ModelSpec::window_of the layer
   bool linear = false;      ///< ModelSpec::is_linear of the layer
+  bool lowest = false;      ///< LayerContext::lowest
   std::size_t loads = 0;    ///< LayerLoads::layers of the layer; 0 where all are alike
   friend auto operator<=>(const PieceKey&, const PieceKey&) = default;
 };
@@ -45,8 +46,9 @@ struct Piece {
   PieceKey key;
   Instructions forward, backward, backward_input, backward_weight, recompute;
   Share parameters;
+  Share trained;          ///< of these
   Share one_byte;         ///< of these, what is gathered in FP8
-  double replicated = 0;  ///< parameters that every tensor rank holds whole
+  double replicated = 0;  ///< of what is trained, what every tensor rank holds whole
   double forward_flops = 0, backward_flops = 0, recompute_flops = 0;
   double attention_flops = 0, recompute_attention_flops = 0;  ///< of those: forward and backward
 };
@@ -56,6 +58,7 @@ struct PlacedPiece {
   bool recomputed;
   Share parameters;      ///< of the piece with its active experts, plus the embedding copy that an
                          ///< MTP module needs off the first stage
+  Share trained;         ///< of these, what has gradients
   Share one_byte;        ///< of these, what is gathered in FP8
   double offloaded = 0;  ///< bytes of activations that one unit leaves on the host
 };

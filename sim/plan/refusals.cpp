@@ -43,6 +43,15 @@ void refuse_power_cap(const PlanSpace& space, const Node& root, Reading& reading
           "is not searched: bounds hold at the clock of the limit, allowed: none");
 }
 
+/// Bounds count states, reductions and gathers of parameters that are all trained.
+void refuse_adapters(const PlanSpace& space, const Node& root, Reading& reading) {
+  constexpr const char* key = "training.adapters.rank";
+  for (const PlanBase& base : space.bases)
+    if (base.scenario.workload.training.adapters.any())
+      return reading.report(place_of(root, key), key,
+                            "is not searched: bounds are those of full training, allowed: 0");
+}
+
 /// What nothing is known of is not compared.
 void refuse_measures(const PlanSpace& space, const Node& plan, Reading& reading) {
   const std::vector<std::string>& names = space.spec.frontier;
@@ -109,6 +118,7 @@ void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const
         "--cluster dgx-h100 --devices 8' writes a scenario with one");
   refuse_stalls(space, root, plan, reading);
   refuse_power_cap(space, root, reading);
+  refuse_adapters(space, root, reading);
   if (first.workload.training.recompute == TrainingSpec::Recompute::table)
     refuse("training.recompute", "is a table of one plan, allowed: none, selective, full, search");
   if (first.workload.training.recompute == TrainingSpec::Recompute::modules)

@@ -45,7 +45,7 @@ void head_backward(Backward& backward, const LayerContext& context) {
 
 Passes head(const LayerContext& context) {
   LayerItems forward;
-  rows::Backward backward;
+  rows::Backward backward{context};
   rows::head_forward(forward, context);
   rows::head_backward(backward, context);
   const ModelSpec& model = context.model;
