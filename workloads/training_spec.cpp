@@ -61,7 +61,7 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
        "tiles of 128, with a transposed copy; mxfp8: by groups of 32; deepseek: by tiles of 128, "
        "each copy when needed"});
   visitor.field({"fp8_head", &spec.fp8_head,
-                 "the output head multiplies in FP8, too in fp8_mixed (docs/models/fp8.md)"});
+                 "the output head of fp8_mixed multiplies in FP8 too (docs/models/fp8.md)"});
   using Recompute = TrainingSpec::Recompute;
   Choice recompute = choice(spec.recompute, {{name(Recompute::none)},
                                              {name(Recompute::selective)},
