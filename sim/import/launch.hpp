@@ -23,6 +23,7 @@ struct Launch {
   std::string file;
   std::vector<Setting> settings, environment;
   std::optional<Setting> nodes, devices_per_node, devices;  ///< of the launcher
+  std::optional<Setting> launcher_config = {};              ///< a file that accelerate reads
   /// Texts that here-documents of a script wrote, by the last name of the file.
   std::map<std::string, std::string> files = {};
   std::vector<Diagnostic> notes = {};  ///< what was met and not followed, each with its place
