@@ -13,6 +13,7 @@ namespace stepcast::cli {
 
 struct SweepOptions : PresetOptions {
   std::string sweep;
+  std::vector<std::string> overrides;  ///< --engine, of the base
   std::string workers;               ///< -j; empty: one per processor
   std::string store;                 ///< empty: results are not kept
   std::string csv, json;             ///< as for run
@@ -49,6 +50,7 @@ Outcome scale(const ScaleOptions& options);
 
 struct CheckOptions : PresetOptions {
   std::vector<std::string> paths;
+  std::vector<std::string> overrides;  ///< --engine, of every file
   std::string workers;  ///< as for sweep
   bool update = false;
   std::string junit;                 ///< file; empty: none
@@ -70,6 +72,7 @@ Outcome diff(const DiffOptions& options);
 
 struct CompareOptions : PresetOptions {
   std::vector<std::string> files;     ///< scenarios or results, at least one; or a profile second
+  std::vector<std::string> engine;    ///< --engine, as the override of every scenario
   std::vector<std::string> variants;  ///< --set: each a variant of the first, `a.b=1; c.d=2`
   std::string json, markdown;         ///< as for run
   std::string report;                 ///< page; empty: none

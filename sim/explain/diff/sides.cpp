@@ -160,7 +160,9 @@ std::vector<DiffSide> read_sides(const std::vector<SideRequest>& requests,
     if (auto side = result_side(request, text->second)) {
       sides[i] = std::move(*side);
     } else {
-      scenarios.emplace_back(i, prepare_scenario(request.file, request.overrides, search));
+      std::vector<std::string> overrides = request.common;
+      overrides.insert(overrides.end(), request.overrides.begin(), request.overrides.end());
+      scenarios.emplace_back(i, prepare_scenario(request.file, overrides, search));
     }
   }
   const auto job = [&](std::size_t i) {
