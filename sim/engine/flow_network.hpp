@@ -44,6 +44,6 @@ using MakeSimgridNetwork = FlowNetwork*(const std::vector<double>& bandwidths);
 FlowNetwork& simgrid_network(const std::vector<double>& bandwidths);
 
 /// The world of the judge, likewise.
-ReferenceWorld* simgrid_world(const Platform& platform);
+ReferenceWorld* simgrid_world(const Platform& platform, const std::string& paje);
 
 }  // namespace stepcast

@@ -15,10 +15,10 @@ FlowNetwork& simgrid_network(const std::vector<double>& bandwidths) {
   return *make(bandwidths);
 }
 
-ReferenceWorld* simgrid_world(const Platform& platform) {
-  auto* const make = reinterpret_cast<ReferenceWorld* (*)(const Platform&)>(
+ReferenceWorld* simgrid_world(const Platform& platform, const std::string& paje) {
+  auto* const make = reinterpret_cast<ReferenceWorld* (*)(const Platform&, const std::string&)>(
       module_entry("simgrid", "stepcast_simgrid_world", simgrid_fingerprint()));
-  return make(platform);
+  return make(platform, paje);
 }
 
 PlatformAnswer read_platform_table(const std::string& file, const std::string& pattern,
