@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "stepcast/base/confined_files.hpp"
 
@@ -47,26 +48,42 @@ std::string as_written(const nlohmann::json& value) {
 
 }  // namespace
 
+struct JsonConfig::Tree {
+  nlohmann::json root;
+  mutable std::set<std::string, std::less<>> asked;
+  std::set<std::string, std::less<>> filled;
+
+  const nlohmann::json* find(Keys keys) const {
+    for (const std::string_view key : keys) {
+      asked.emplace(key);
+      const auto found = root.find(key);
+      if (found != root.end() && !found->is_null()) return &*found;
+    }
+    return nullptr;
+  }
+};
+
 JsonConfig::JsonConfig(const std::filesystem::path& path) : file_{path.string()} {
   const std::string text = read_text(path);
   try {
-    root_ = std::make_unique<nlohmann::json>(nlohmann::json::parse(text));
+    tree_ = std::make_unique<Tree>(Tree{nlohmann::json::parse(text), {}, {}});
   } catch (const nlohmann::json::exception& error) {
     const auto* parse = dynamic_cast<const nlohmann::json::parse_error*>(&error);
     const Place place = parse ? place_at(file_, text, parse->byte) : Place{file_};
     throw InputError({{place, "", "is not valid JSON"}});
   }
-  if (!root_->is_object()) throw InputError({{{file_}, "", "is not a JSON object"}});
+  if (!tree_->root.is_object()) throw InputError({{{file_}, "", "is not a JSON object"}});
 }
 
 JsonConfig::~JsonConfig() = default;
 
 void JsonConfig::enter(const std::string& key, Keys inherited) {
-  nlohmann::json inner = root_->at(key);
+  nlohmann::json inner = tree_->root.at(key);
   for (const std::string_view name : inherited)
-    if (const auto outer = root_->find(name); outer != root_->end() && !inner.contains(name))
+    if (const auto outer = tree_->root.find(name);
+        outer != tree_->root.end() && !inner.contains(name))
       inner[std::string(name)] = *outer;
-  *root_ = std::move(inner);
+  tree_->root = std::move(inner);
   inside_ += key + ".";
 }
 
@@ -74,57 +91,46 @@ void JsonConfig::fill(std::string_view defaults) {
   if (defaults.empty()) return;
   const nlohmann::json values = nlohmann::json::parse(defaults);
   for (const auto& [key, value] : values.items()) {
-    if (root_->contains(key)) continue;
-    filled_.insert(key);
-    (*root_)[key] = value;
+    if (tree_->root.contains(key)) continue;
+    tree_->filled.insert(key);
+    tree_->root[key] = value;
   }
 }
 
 std::vector<std::string> JsonConfig::objects() const {
   std::vector<std::string> names;
-  for (const auto& [key, value] : root_->items())
+  for (const auto& [key, value] : tree_->root.items())
     if (value.is_object()) names.push_back(key);
   return names;
 }
 
 bool JsonConfig::said(std::string_view key) const {
-  const auto found = root_->find(key);
-  return found != root_->end() && !found->is_null() && !filled_.contains(key);
+  const auto found = tree_->root.find(key);
+  return found != tree_->root.end() && !found->is_null() && !tree_->filled.contains(key);
 }
 
-const nlohmann::json* JsonConfig::find(Keys keys) const {
-  for (const std::string_view key : keys) {
-    asked_.emplace(key);
-    const auto found = root_->find(key);
-    if (found != root_->end() && !found->is_null()) return &*found;
-  }
-  return nullptr;
-}
+bool JsonConfig::asked(std::string_view key) const { return tree_->asked.contains(key); }
 
-const nlohmann::json* JsonConfig::required(Keys keys) {
-  const nlohmann::json* value = find(keys);
-  if (!value) fail(*keys.begin(), "is missing, it is required");
-  return value;
-}
-
-bool JsonConfig::has(Keys keys) const { return find(keys) != nullptr; }
+bool JsonConfig::has(Keys keys) const { return tree_->find(keys) != nullptr; }
 
 bool JsonConfig::is_list(std::string_view key) const {
-  const nlohmann::json* value = find({key});
+  const nlohmann::json* value = tree_->find({key});
   return value != nullptr && value->is_array();
 }
 
 bool JsonConfig::is_text(std::string_view key) const {
-  const nlohmann::json* value = find({key});
+  const nlohmann::json* value = tree_->find({key});
   return value != nullptr && value->is_string();
 }
 
 std::int64_t JsonConfig::count(Keys keys, std::int64_t low) {
-  return required(keys) ? count_or(low, keys, low) : std::max<std::int64_t>(low, 1);
+  if (has(keys)) return count_or(low, keys, low);
+  fail(*keys.begin(), "is missing, it is required");
+  return std::max<std::int64_t>(low, 1);
 }
 
 std::int64_t JsonConfig::count_or(std::int64_t missing, Keys keys, std::int64_t low) {
-  const nlohmann::json* value = find(keys);
+  const nlohmann::json* value = tree_->find(keys);
   if (!value) return missing;
   if (is_count(*value, low)) return value->get<std::int64_t>();
   fail(*keys.begin(), "is " + as_written(*value) + ", allowed: a whole number, " +
@@ -133,17 +139,21 @@ std::int64_t JsonConfig::count_or(std::int64_t missing, Keys keys, std::int64_t 
 }
 
 bool JsonConfig::flag_or(bool missing, Keys keys) {
-  const nlohmann::json* value = find(keys);
+  const nlohmann::json* value = tree_->find(keys);
   if (!value) return missing;
   if (value->is_boolean()) return value->get<bool>();
   fail(*keys.begin(), "is " + as_written(*value) + ", allowed: true, false");
   return missing;
 }
 
-std::string JsonConfig::text(Keys keys) { return required(keys) ? text_or("", keys) : ""; }
+std::string JsonConfig::text(Keys keys) {
+  if (has(keys)) return text_or("", keys);
+  fail(*keys.begin(), "is missing, it is required");
+  return "";
+}
 
 std::string JsonConfig::text_or(std::string missing, Keys keys) {
-  const nlohmann::json* value = find(keys);
+  const nlohmann::json* value = tree_->find(keys);
   if (!value) return missing;
   if (value->is_string()) return value->get<std::string>();
   fail(*keys.begin(), "is " + as_written(*value) + ", allowed: a text");
@@ -151,7 +161,7 @@ std::string JsonConfig::text_or(std::string missing, Keys keys) {
 }
 
 std::vector<std::int64_t> JsonConfig::counts(Keys keys) {
-  const nlohmann::json* value = find(keys);
+  const nlohmann::json* value = tree_->find(keys);
   if (!value) return {};
   std::vector<std::int64_t> numbers;
   const bool fine =
@@ -166,7 +176,7 @@ std::vector<std::int64_t> JsonConfig::counts(Keys keys) {
 }
 
 std::vector<std::string> JsonConfig::texts(Keys keys) {
-  const nlohmann::json* value = find(keys);
+  const nlohmann::json* value = tree_->find(keys);
   if (!value) return {};
   const bool fine =
       value->is_array() &&

@@ -3,8 +3,6 @@
 #include <filesystem>
 #include <initializer_list>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,7 +36,7 @@ class JsonConfig {
   /// Whether the file itself has it, and it is not null.
   bool said(std::string_view key) const;
   /// Whether somebody asked for it.
-  bool asked(std::string_view key) const { return asked_.contains(key); }
+  bool asked(std::string_view key) const;
   bool is_list(std::string_view key) const;
   bool is_text(std::string_view key) const;
   /// A whole number from `low` to 2^24; 1 stands for one that did not read.
@@ -58,13 +56,10 @@ class JsonConfig {
   void finish() const;
 
  private:
-  const nlohmann::json* find(Keys keys) const;
-  const nlohmann::json* required(Keys keys);
+  struct Tree;
 
   std::string file_, inside_;  ///< the object that was entered, with a dot
-  mutable std::set<std::string, std::less<>> asked_;
-  std::set<std::string, std::less<>> filled_;
-  std::unique_ptr<nlohmann::json> root_;
+  std::unique_ptr<Tree> tree_;
   std::vector<Diagnostic> diagnostics_;
 };
 

@@ -5,6 +5,7 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/forecast/seeds.hpp"
 #include "stepcast/sim/report/campaign_report.hpp"
 
 namespace stepcast::cli {
@@ -40,14 +41,17 @@ std::optional<Seconds> date_of(const CampaignOptions& options) {
 
 Outcome campaign(const CampaignOptions& options) {
   const std::optional<Seconds> date = date_of(options);
-  const Scenario scenario = prepare_scenario(options.scenario, overrides_of(options),
-                                             default_search_path(options.presets));
+  std::vector<std::string> warnings;
+  const Scenario scenario = scenario_option(options.scenario, overrides_of(options), options.launch,
+                                            default_search_path(options.presets), warnings);
   const std::int64_t seeds =
-      options.seeds.empty() ? 1 : seeds_option(options.seeds, draws(scenario.stalls));
+      options.seeds.empty() ? 1 : seeds_option(options.seeds, draws_for_seeds(scenario));
   const PhaseProgress progress("campaign");
   const CampaignForecast found = forecast_campaign(scenario, seeds, usable_processors(), date);
-  return shown(campaign_text(scenario, found), options.json,
-               options.json.empty() ? "" : campaign_json(scenario, found));
+  Outcome outcome = shown(campaign_text(scenario, found), options.json,
+                          options.json.empty() ? "" : campaign_json(scenario, found));
+  outcome.warnings = std::move(warnings);
+  return outcome;
 }
 
 void add_campaign_commands(CommandLine& line) {
@@ -56,7 +60,7 @@ void add_campaign_commands(CommandLine& line) {
       "campaign", "when a whole training run ends: failures, checkpoints, spare and slow nodes",
       "stepcast campaign scenarios/what-if/telechat3-105b-campaign.yaml --within 60d",
       [options] { return campaign(*options); });
-  sub->add_option("scenario", options->scenario, "scenario file, - for standard input")
+  sub->add_option("scenario", options->scenario, "scenario or launch file, - for standard input")
       ->required()
       ->type_name("SCENARIO");
   sub->add_option("--steps", options->steps, "of the run, in place of the scenario's")
@@ -69,6 +73,7 @@ void add_campaign_commands(CommandLine& line) {
       ->type_name("N");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
+  CommandLine::launch_size(sub, options->launch);
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }

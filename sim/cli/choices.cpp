@@ -7,6 +7,7 @@
 #include "stepcast/base/node_at.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/scenario/resolved_scenario.hpp"
 
 namespace stepcast::cli {
@@ -87,7 +88,9 @@ std::string as_text(const std::vector<Key>& keys) {
 
 Outcome choices(const ChoicesOptions& options) {
   const SearchPath search = default_search_path(options.presets);
-  const ScenarioDocument base = load_scenario(options.scenario, options.overrides, search);
+  const ScenarioDocument base = load_any_scenario(
+      options.scenario,
+      launch_overrides(options.scenario, options.overrides, options.launch, search), search);
   const Node now = values_now(base, search);
   std::vector<Key> keys;
   std::size_t values = 0;

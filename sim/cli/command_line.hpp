@@ -50,6 +50,9 @@ class CommandLine {
                            PresetCount count = PresetCount::one);
   /// `--from`, `--devices`, `--cluster`, `--ignore-unknown`.
   static void launch(CLI::App* sub, LaunchOptions& options);
+  /// The same for commands that have --cluster, and those that have --devices, too.
+  static void launch_size(CLI::App* sub, LaunchOptions& options);
+  static void launch_kind(CLI::App* sub, LaunchOptions& options);
 
  private:
   void check_options() const;

@@ -82,6 +82,16 @@ struct ExportOptions : PresetOptions {
 /// every key that the framework lacks.
 Outcome export_file(const ExportOptions& options);
 
+/// The overrides of a file with what the options say of a launch file, for every reader that takes
+/// a path and overrides. Throws InputError: an option that does nothing for this file.
+std::vector<std::string> launch_overrides(const std::string& path,
+                                          const std::vector<std::string>& overrides,
+                                          const LaunchOptions& launch, const SearchPath& search);
+/// What was met in the launch file of a path and is not in its scenario; empty: it is none.
+std::vector<std::string> launch_warnings(const std::string& path,
+                                         const std::vector<std::string>& overrides,
+                                         const SearchPath& search);
+
 /// The scenario of a file of ours or of a launch file. Throws InputError.
 Scenario scenario_option(const std::string& path, const std::vector<std::string>& overrides,
                          const LaunchOptions& launch, const SearchPath& search,
@@ -89,6 +99,7 @@ Scenario scenario_option(const std::string& path, const std::vector<std::string>
 
 struct ExplainOptions : PresetOptions {
   std::string scenario;
+  LaunchOptions launch;                ///< its devices stand in `devices`
   std::vector<std::string> overrides;  ///< --set
   std::string json, svg;               ///< as for run
   std::string report;                  ///< page; empty: none
@@ -100,6 +111,7 @@ Outcome explain(const ExplainOptions& options);
 
 struct CampaignOptions : PresetOptions {
   std::string scenario;
+  LaunchOptions launch;
   std::vector<std::string> overrides;  ///< --set
   std::string steps, tokens;           ///< of the run; empty: the scenario's
   std::string within;                  ///< a duration; empty: no date is asked for
@@ -127,6 +139,7 @@ Outcome edit(const EditOptions& options);
 
 struct ValidateOptions : PresetOptions {
   std::vector<std::string> files;
+  LaunchOptions launch;
   std::vector<std::string> overrides;  ///< --set
 };
 Outcome validate(const ValidateOptions& options);
@@ -187,6 +200,7 @@ Outcome schedule(const ScheduleOptions& options);
 struct KeysOptions : PresetOptions {
   std::vector<std::string> words;
   std::string scenario;  ///< whose values are shown; empty: none
+  LaunchOptions launch;
 };
 /// The keys of a scenario that words are about, the nearest first.
 Outcome keys(const KeysOptions& options);

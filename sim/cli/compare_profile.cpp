@@ -1,5 +1,6 @@
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/kernels/profile_compare.hpp"
 #include "stepcast/sim/page/study_page.hpp"
 #include "sweep_commands.hpp"
@@ -24,6 +25,8 @@ Comparison read_sides(const CompareOptions& options) {
   std::vector<std::string> overrides;
   for (const std::string& variant : options.variants)
     for (std::string& setting : settings_of(variant)) overrides.push_back(std::move(setting));
+  if (is_launched(options.files[0], overrides, default_search_path(options.presets)))
+    for (std::string& key : launch_keys(options.launch)) overrides.push_back(std::move(key));
   Comparison sides{
       prepare_scenario(options.files[0], overrides, default_search_path(options.presets)),
       read_kernel_profile(options.files[1]), Rank{0}};

@@ -28,12 +28,20 @@ std::vector<std::string> settings_of(const std::string& text) {
   return settings;
 }
 
+std::vector<std::string> launch_keys(const std::vector<std::string>& given) {
+  std::vector<std::string> keys;
+  for (const std::string& text : given) keys.push_back("launch." + text);
+  return keys;
+}
+
 Outcome diff(const DiffOptions& options) {
   const bool alone = options.after.empty();
   if (alone && options.overrides.empty())
     bad_option("B", "is missing, allowed: a second scenario or result, or --set K=V");
+  const std::vector<std::string> launch = launch_keys(options.launch);
   const std::vector<DiffSide> sides =
-      read_sides({{options.before}, {alone ? options.before : options.after, options.overrides}},
+      read_sides({{options.before, {}, launch},
+                  {alone ? options.before : options.after, options.overrides, launch}},
                  default_search_path(options.presets));
   const std::vector<PublishedPair> pairs = read_pairs(default_search_path(options.presets));
   return shown(diff_table(sides[0], sides[1], listed(options.inputs), pairs), options.json,
@@ -51,10 +59,10 @@ Outcome compare(const CompareOptions& options) {
   if (!options.rank.empty())
     bad_option("--rank", "is given without a profile, allowed: A PROFILE --rank N");
   std::vector<SideRequest> requests;
-  for (const std::string& file : options.files) requests.push_back({file, {}, options.engine});
-  // Variants are those of the first file.
+  const std::vector<std::string> launch = launch_keys(options.launch);
+  for (const std::string& file : options.files) requests.push_back({file, {}, launch, options.engine});
   for (const std::string& variant : options.variants)
-    requests.push_back({options.files.front(), settings_of(variant), options.engine});
+    requests.push_back({options.files.front(), settings_of(variant), launch, options.engine});
   if (requests.size() < 2)
     bad_option("B", "is missing, allowed: more scenarios or results, or --set K=V");
   const std::vector<DiffSide> sides = read_sides(requests, default_search_path(options.presets));

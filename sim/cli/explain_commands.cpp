@@ -6,6 +6,8 @@
 #include "stepcast/sim/explain/explain.hpp"
 #include "stepcast/sim/explain/loss.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/forecast/seeds.hpp"
+#include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/page/study_page.hpp"
 #include "stepcast/sim/report/lines.hpp"
 #include "terminal.hpp"
@@ -29,15 +31,21 @@ std::vector<std::int64_t> two_sizes(const std::string& text) {
 
 Outcome explain_loss(const ExplainOptions& options, int workers) {
   const SearchPath search = default_search_path(options.presets);
-  Sweep sweep = devices_sweep(load_scenario(options.scenario, options.overrides, search),
-                              two_sizes(options.devices), !options.strong, search);
+  const std::vector<std::int64_t> sizes = two_sizes(options.devices);
+  LaunchOptions launch = options.launch;
+  if (is_launched(options.scenario, options.overrides, search))
+    launch.devices = std::to_string(sizes.front());
+  const std::vector<std::string> overrides =
+      launch_overrides(options.scenario, options.overrides, launch, search);
+  Sweep sweep = devices_sweep(load_any_scenario(options.scenario, overrides, search), sizes,
+                              !options.strong, search);
   if (!options.svg.empty())
     bad_option("--svg", "is given with --devices, which draws nothing, allowed: one of them");
   if (!options.report.empty())
     bad_option("--report", "is given with --devices, which has no page, allowed: one of them");
   if (!options.seeds.empty())
-    sweep.seeds =
-        seeds_option(options.seeds, draws(read_scenario(point_document(sweep, 0), search).stalls));
+    sweep.seeds = seeds_option(options.seeds,
+                               draws_for_seeds(read_scenario(point_document(sweep, 0), search)));
   const LossSplit split = split_loss(sweep, search, workers);
   return shown(loss_table(split), options.json, options.json.empty() ? "" : loss_json(split));
 }
@@ -50,15 +58,22 @@ Outcome explain(const ExplainOptions& options) {
   const std::int64_t workers = options.workers.empty()
                                    ? usable_processors()
                                    : count_option("-j", options.workers, 1, most_workers);
-  if (!options.devices.empty()) return explain_loss(options, static_cast<int>(workers));
+  const SearchPath search = default_search_path(options.presets);
+  LaunchOptions launch = options.launch;
+  if (is_launched(options.scenario, options.overrides, search) &&
+      options.devices.find(',') == std::string::npos)
+    launch.devices = options.devices;
+  else if (!options.devices.empty())
+    return explain_loss(options, static_cast<int>(workers));
   if (options.strong || !options.seeds.empty())
     bad_option(options.strong ? "--strong" : "--seeds", "says how sizes compare, give --devices");
+  std::vector<std::string> warnings;
   const Scenario scenario =
-      prepare_scenario(options.scenario, options.overrides, default_search_path(options.presets));
+      scenario_option(options.scenario, options.overrides, launch, search, warnings);
   const PhaseProgress progress("explain");
   const Explanation found = stepcast::explain(scenario, static_cast<int>(workers));
   const auto rows = static_cast<std::size_t>(top);
-  if (options.svg == "-") return {tornado_svg(scenario, found, rows)};
+  if (options.svg == "-") return {.text = tornado_svg(scenario, found, rows), .warnings = warnings};
   if (!options.svg.empty()) write_file(options.svg, tornado_svg(scenario, found, rows));
   const bool written = !options.json.empty() || !options.report.empty();
   const std::string json = written ? explanation_json(scenario, found) : "";
@@ -68,7 +83,10 @@ Outcome explain(const ExplainOptions& options) {
                           {scenario.name, "What bounds the step, and what would help",
                            explanation_text(scenario, found)},
                           json));
-  return shown(folded(explanation_table(scenario, found, rows), lines_width()), options.json, json);
+  Outcome outcome =
+      shown(folded(explanation_table(scenario, found, rows), lines_width()), options.json, json);
+  outcome.warnings = std::move(warnings);
+  return outcome;
 }
 
 void add_explain_commands(CommandLine& line) {
@@ -76,18 +94,20 @@ void add_explain_commands(CommandLine& line) {
   CLI::App* sub = line.command("explain", "what bounds the step, and what would shorten it",
                                "stepcast explain scenarios/telechat3-36b-2048.yaml --svg buy.svg",
                                [options] { return explain(*options); });
-  sub->add_option("scenario", options->scenario, "scenario file, - for standard input")
+  sub->add_option("scenario", options->scenario, "scenario or launch file, - for standard input")
       ->required()
       ->type_name("SCENARIO");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
+  CommandLine::launch_kind(sub, options->launch);
   CommandLine::json(sub, options->json);
   sub->add_option("--report", options->report, "write a page that shows it (.html)")
       ->type_name("FILE");
   sub->add_option("--svg", options->svg, "write the tornado chart, - for stdout")
       ->type_name("FILE");
   sub->add_option("--devices", options->devices,
-                  "two sizes, 256,4096: why the larger one is less efficient, instead")
+                  "two sizes, 256,4096: why the larger one is less efficient, instead; or the size "
+                  "of a launch file's job")
       ->type_name("A,B");
   sub->add_option("--seeds", options->seeds, "with --devices: means over so many seeds")
       ->type_name("N");

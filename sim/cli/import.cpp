@@ -2,6 +2,7 @@
 
 #include "commands.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/import/launched.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -16,6 +17,12 @@ ImportOptions import_options(const LaunchOptions& launch,
   if (!launch.devices.empty())
     options.devices = count_option("--devices", launch.devices, 1, most_devices);
   return options;
+}
+
+std::string in_quotes(const std::string& value) {
+  std::string written = "'";
+  for (const char c : value) written += c == '\'' ? std::string("''") : std::string(1, c);
+  return written + "'";
 }
 
 }  // namespace
@@ -36,12 +43,11 @@ Outcome import_file(const ImportFileOptions& options) {
   return outcome;
 }
 
-Scenario scenario_option(const std::string& path, const std::vector<std::string>& overrides,
-                         const LaunchOptions& launch, const SearchPath& search,
-                         std::vector<std::string>& warnings) {
-  // With --from any file is a launch file.
-  const bool asked = !launch.from.empty();
-  if (!asked && (path == "-" || !is_launch_file(path, search))) {
+std::vector<std::string> launch_overrides(const std::string& path,
+                                          const std::vector<std::string>& overrides,
+                                          const LaunchOptions& launch, const SearchPath& search) {
+  std::vector<std::string> all = overrides;
+  if (launch.from.empty() && !is_launched(path, overrides, search)) {
     if (!launch.arguments.empty() || !launch.environment.empty())
       bad_option(launch.arguments.empty() ? "--env" : launch.arguments.front(),
                  "is for launch scripts; each change of a scenario has a --set of its own");
@@ -49,13 +55,46 @@ Scenario scenario_option(const std::string& path, const std::vector<std::string>
          {std::pair{"--devices", &launch.devices}, {"--deepspeed", &launch.deepspeed}})
       if (!value->empty())
         bad_option(option, "is for launch files; a scenario says it by --set cluster.devices=N");
-    std::vector<std::string> all = overrides;
     if (!launch.cluster.empty()) all.push_back("cluster.extends=" + launch.cluster);
-    return prepare_scenario(path, all, search);
+    return all;
   }
-  ImportedScenario imported = import_launch(path, import_options(launch, overrides), search);
-  warnings.insert(warnings.end(), imported.warnings.begin(), imported.warnings.end());
-  return prepare_scenario(imported.document, search);
+  const auto add = [&](const char* key, const std::string& value) {
+    if (!value.empty()) all.push_back(std::string("launch.") + key + "=" + in_quotes(value));
+  };
+  add("from", launch.from);
+  add("cluster", launch.cluster);
+  add("deepspeed", launch.deepspeed);
+  constexpr std::int64_t most_devices = 1 << 20;
+  if (!launch.devices.empty())
+    all.push_back("launch.devices=" +
+                  std::to_string(count_option("--devices", launch.devices, 1, most_devices)));
+  if (launch.ignore_unknown) all.push_back("launch.ignore_unknown=true");
+  const auto add_list = [&](const char* key, const std::vector<std::string>& values) {
+    std::string written;
+    for (const std::string& value : values)
+      written += (written.empty() ? "" : ", ") + in_quotes(value);
+    if (!values.empty()) all.push_back(std::string("launch.") + key + "=[" + written + "]");
+  };
+  add_list("arguments", launch.arguments);
+  add_list("environment", launch.environment);
+  return all;
+}
+
+std::vector<std::string> launch_warnings(const std::string& path,
+                                         const std::vector<std::string>& overrides,
+                                         const SearchPath& search) {
+  std::vector<std::string> warnings;
+  (void)launched_scenario(path, overrides, search, &warnings);
+  return warnings;
+}
+
+Scenario scenario_option(const std::string& path, const std::vector<std::string>& overrides,
+                         const LaunchOptions& launch, const SearchPath& search,
+                         std::vector<std::string>& warnings) {
+  const std::vector<std::string> all = launch_overrides(path, overrides, launch, search);
+  if (const auto launched = launched_scenario(path, all, search, &warnings))
+    return prepare_scenario(*launched, search);
+  return prepare_scenario(path, all, search);
 }
 
 }  // namespace stepcast::cli

@@ -5,14 +5,18 @@
 namespace stepcast::cli {
 
 void CommandLine::launch(CLI::App* sub, LaunchOptions& options) {
-  sub->add_option("--from", options.from, "kind of a launch file, where its name does not tell")
-      ->type_name("KIND");
-  sub->add_option("--devices", options.devices,
-                  "size of the job, where the launch file does not say it")
-      ->type_name("N");
+  launch_size(sub, options);
   sub->add_option("--cluster", options.cluster,
                   "another cluster, which a launch file needs: its file, or the name of a preset")
       ->type_name("PRESET");
+}
+
+void CommandLine::launch_kind(CLI::App* sub, LaunchOptions& options) {
+  sub->add_flag_callback(
+      "--arguments", [&options] { options.from = "arguments"; },
+      "the file is the log of a run, which prints its arguments, or a configuration that it wrote");
+  sub->add_option("--from", options.from, "kind of a launch file, where its name does not tell")
+      ->type_name("KIND");
   sub->add_option("--deepspeed", options.deepspeed,
                   "DeepSpeed's JSON beside a config.json or a script")
       ->type_name("FILE");
@@ -20,10 +24,17 @@ void CommandLine::launch(CLI::App* sub, LaunchOptions& options) {
                   "a variable that a launch script finds set; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  sub->add_option("arguments", options.arguments, "behind --: arguments of a launch script")
+  sub->add_option("arguments", options.arguments, "after --: arguments of a launch script")
       ->type_name("WORD");
   sub->add_flag("--ignore-unknown", options.ignore_unknown,
                 "list unknown flags of a launch file instead of refusing them");
+}
+
+void CommandLine::launch_size(CLI::App* sub, LaunchOptions& options) {
+  launch_kind(sub, options);
+  sub->add_option("--devices", options.devices,
+                  "size of the job, where a launch file does not say it")
+      ->type_name("N");
 }
 
 void add_import_commands(CommandLine& line) {

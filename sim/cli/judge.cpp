@@ -24,6 +24,7 @@ using Json = nlohmann::ordered_json;
 
 struct JudgeOptions : PresetOptions {
   std::vector<std::string> scenarios, overrides;
+  LaunchOptions launch;
   std::string devices = "128", tolerance = "1e-6", json;
 };
 
@@ -130,7 +131,9 @@ Verdict judged(const JudgedJob& job, const SearchPath& search) {
   const auto run = [&](std::size_t engine) {
     std::vector<std::string> overrides = job.overrides;
     overrides.push_back(engine == 0 ? "simulate.engine=fast" : "simulate.engine=simgrid");
-    const Scenario scenario = prepare_scenario(job.scenario, overrides, search);
+    Scenario scenario = prepare_scenario(job.scenario, overrides, search);
+    // Both replay one step of equal devices.
+    scenario.cluster.fleet.reset();
     const auto begin = std::chrono::steady_clock::now();
     const Json report = Json::parse(report_json(scenario, forecast(scenario), {}));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -194,8 +197,11 @@ Outcome judge(const JudgeOptions& options) {
                "is '" + options.tolerance + "', allowed: a part of the step, 0 to 1");
   const SearchPath search = default_search_path(options.presets);
   std::vector<JudgedJob> jobs;
-  for (const std::string& path : options.scenarios)
-    jobs.push_back(judged_job(path, options, limit, search));
+  for (const std::string& path : options.scenarios) {
+    JudgeOptions own = options;
+    own.overrides = launch_overrides(path, options.overrides, options.launch, search);
+    jobs.push_back(judged_job(path, own, limit, search));
+  }
   std::string text;
   Json all = Json::array();
   double apart = 0;
@@ -228,10 +234,10 @@ Outcome judge(const JudgeOptions& options) {
 void add_judge_commands(CommandLine& line) {
   auto options = std::make_shared<JudgeOptions>();
   CLI::App* sub =
-      line.command("judge", "hold the fast engine to SimGrid alone; exit 1 where they differ",
+      line.command("judge", "compare the fast engine with SimGrid alone; exit 1 where they differ",
                    "stepcast judge scenarios/telechat3-105b-4096.yaml --devices 128",
                    [options] { return judge(*options); });
-  sub->add_option("scenarios", options->scenarios, "scenario files")
+  sub->add_option("scenarios", options->scenarios, "scenario or launch files")
       ->required()
       ->type_name("SCENARIO");
   sub->add_option("--devices", options->devices,
@@ -242,6 +248,7 @@ void add_judge_commands(CommandLine& line) {
       ->type_name("PART");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
+  CommandLine::launch_kind(sub, options->launch);
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }

@@ -111,9 +111,10 @@ Outcome keys(const KeysOptions& options) {
   const std::vector<FoundKey> found = found_keys(all, options.words);
   if (found.empty()) refuse_words(all, options.words);
   std::vector<Input> inputs;
+  std::vector<std::string> warnings;
   if (!options.scenario.empty())
-    inputs =
-        inputs_of(prepare_scenario(options.scenario, {}, default_search_path(options.presets)));
+    inputs = inputs_of(scenario_option(options.scenario, {}, options.launch,
+                                       default_search_path(options.presets), warnings));
   constexpr std::size_t most = 20;
   std::string text;
   for (std::size_t i = 0; i < std::min(found.size(), most); ++i) {

@@ -86,8 +86,10 @@ void add_keys(CommandLine& line) {
                   "part of a key, of its values or of its meaning; all count")
       ->required()
       ->type_name("WORD");
-  sub->add_option("--in", options->scenario, "scenario whose values are shown beside them")
+  sub->add_option("--in", options->scenario,
+                  "scenario or launch file whose values are shown beside them")
       ->type_name("SCENARIO");
+  CommandLine::launch(sub, options->launch);
   CommandLine::presets(sub, *options);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/forecast/seeds.hpp"
+#include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
 #include "stepcast/sim/sweep/scaling.hpp"
 #include "sweep_commands.hpp"
@@ -54,11 +56,18 @@ Sweep scenario_sweep(const ScaleOptions& options, const SearchPath& search) {
   if (options.weak && options.strong) bad_option("--weak", "and --strong, allowed: one of them");
   if (options.devices.empty())
     bad_option("--devices", "is missing, allowed: 128..8192 or 128,1024,7968");
-  return devices_sweep(load_scenario(options.file, options.overrides, search),
-                       device_list(options.devices), !options.strong, search);
+  const std::vector<std::int64_t> sizes = device_list(options.devices);
+  LaunchOptions launch = options.launch;
+  if (is_launched(options.file, options.overrides, search))
+    launch.devices = std::to_string(sizes.front());
+  const std::vector<std::string> overrides =
+      launch_overrides(options.file, options.overrides, launch, search);
+  return devices_sweep(load_any_scenario(options.file, overrides, search), sizes, !options.strong,
+                       search);
 }
 
 bool is_sweep(const std::string& file, const SearchPath& search) {
+  if (is_launched(file, {}, search)) return false;
   std::vector<Diagnostic> repeated;  // the reader itself reports them
   const std::string text = read_document_text(file, search);
   return file_kind(load_document_text(text, file, search, &repeated)) == FileKind::sweep;
@@ -68,7 +77,7 @@ bool is_sweep(const std::string& file, const SearchPath& search) {
 bool draws_somewhere(const Sweep& sweep, const SearchPath& search) {
   for (std::size_t point = 0; point < point_count(sweep); ++point) {
     try {
-      if (draws(read_scenario(point_document(sweep, point), search).stalls)) return true;
+      if (draws_for_seeds(read_scenario(point_document(sweep, point), search))) return true;
     } catch (const InputError&) {
       continue;
     }

@@ -71,6 +71,7 @@ void add_files(CommandLine& line) {
   sub->add_option("files", options->files, "files to check")->required()->type_name("FILE");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
+  CommandLine::launch_size(sub, options->launch);
   CommandLine::presets(sub, *options);
   auto kind = std::make_shared<std::string>("scenario");
   line.command("schema", "print the JSON Schema of one kind of file, for editors",

@@ -8,6 +8,7 @@ namespace stepcast::cli {
 
 struct ChoicesOptions : PresetOptions {
   std::string scenario;
+  LaunchOptions launch;
   std::vector<std::string> keys;       ///< `path.to.key=value,value`
   std::vector<std::string> overrides;  ///< --set
   std::string json;                    ///< as for run

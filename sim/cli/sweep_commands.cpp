@@ -34,7 +34,7 @@ void add_sweep(CommandLine& line) {
 void add_results(CommandLine& line) {
   auto options = std::make_shared<ResultsOptions>();
   CLI::App* sub = line.command(
-      "results", "show what a store of sweeps holds; results merge TARGET STORE... joins stores",
+      "results", "show what is in a store of sweeps; results merge TARGET STORE... joins stores",
       "stepcast results results.sqlite --where 'mfu > 0.4 AND tp = 8' --csv -",
       [options] { return results(*options); });
   sub->add_option("store", options->stores, "store, or: merge TARGET STORE...")
@@ -52,7 +52,8 @@ void add_scale(CommandLine& line) {
       "scale", "how a scenario scales over devices: efficiency, and what grows",
       "stepcast scale scenarios/telechat3-105b-4096.yaml --devices 256..8192 --svg curve.svg",
       [options] { return scale(*options); });
-  sub->add_option("file", options->file, "scenario, or sweep file that varies cluster.devices")
+  sub->add_option("file", options->file,
+                  "scenario or launch file, or sweep file that varies cluster.devices")
       ->required()
       ->type_name("FILE");
   sub->add_option("--devices", options->devices, "128..8192 doubles, 128,1024,7968 lists")
@@ -62,6 +63,7 @@ void add_scale(CommandLine& line) {
   CommandLine::overrides(sub, options->overrides);
   CommandLine::engine(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
+  CommandLine::launch_kind(sub, options->launch);
   add_workers(sub, options->workers);
   sub->add_option("--store", options->store, "keep results here, simulate only what is missing")
       ->type_name("FILE");
@@ -82,7 +84,7 @@ void add_scale(CommandLine& line) {
 void add_check(CommandLine& line) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* sub =
-      line.command("check", "hold scenarios to what they expect; exit 1 where one fails",
+      line.command("check", "compare scenarios with what they expect; exit 1 where one fails",
                    "stepcast check scenarios/regression --junit check.xml",
                    [options] { return check(*options); });
   sub->add_option("paths", options->paths, "scenarios with expect:, or folders of them")
@@ -111,6 +113,15 @@ void add_check(CommandLine& line) {
   CommandLine::presets(sub, *options);
 }
 
+/// What launch files leave open, where `--devices` and `--cluster` would be of one side.
+void add_launch(CLI::App* sub, std::vector<std::string>& launch) {
+  sub->add_option("--launch", launch,
+                  "of launch files: cluster=PRESET, devices=N, from=KIND, deepspeed=FILE "
+                  "(repeatable)")
+      ->type_name("K=V")
+      ->allow_extra_args(false);
+}
+
 void add_diff(CommandLine& line) {
   auto options = std::make_shared<DiffOptions>();
   CLI::App* sub =
@@ -118,13 +129,14 @@ void add_diff(CommandLine& line) {
                    "stepcast diff scenarios/telechat3-105b-4096.yaml "
                    "scenarios/what-if/telechat3-105b-ep64.yaml",
                    [options] { return diff(*options); });
-  sub->add_option("before", options->before, "scenario, or result of run --json")
+  sub->add_option("before", options->before, "scenario or launch file, or result of run --json")
       ->required()
       ->type_name("A");
   sub->add_option("after", options->after, "what it is compared with; without it A with --set")
       ->type_name("B");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
+  add_launch(sub, options->launch);
   sub->add_flag("--inputs", options->inputs, all_inputs);
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
@@ -137,7 +149,8 @@ void add_compare(CommandLine& line) {
                                "parallel.vpp=4 --set 'parallel.tp=4; parallel.dp=auto'",
                                [options] { return compare(*options); });
   sub->add_option("files", options->files,
-                  "scenarios, or results of run --json; or a scenario and a profile (folder, "
+                  "scenarios or launch files, or results of run --json; or a scenario and a "
+                  "profile (folder, "
                   "kernel_details.csv, "
                   "Chrome trace)")
       ->required()
@@ -149,6 +162,7 @@ void add_compare(CommandLine& line) {
       ->allow_extra_args(false);
   CommandLine::engine(sub, options->engine);
   CommandLine::presets_of(sub, options->variants, PresetCount::several);
+  add_launch(sub, options->launch);
   sub->add_flag("--inputs", options->inputs, all_inputs);
   sub->add_option("--rank", options->rank, "rank that was profiled, default 0")->type_name("N");
   sub->add_option("--report", options->report, "write a page that shows it (.html)")

@@ -37,6 +37,7 @@ Outcome sweep(const SweepOptions& options);
 
 struct ScaleOptions : PresetOptions {
   std::string file;                    ///< a scenario, or a sweep file
+  LaunchOptions launch;                ///< of a launch file; its devices are the first of `devices`
   std::string devices;                 ///< `128..8192` doubles, `128,7968` lists
   std::vector<std::string> overrides;  ///< --set
   bool weak = false, strong = false;   ///< neither: weak
@@ -65,6 +66,7 @@ Outcome check(const CheckOptions& options);
 struct DiffOptions : PresetOptions {
   std::string before, after;  ///< a scenario, or a result of `run --json`; no `after`: `before`
   std::vector<std::string> overrides;  ///< --set, of `after`
+  std::vector<std::string> launch;     ///< --launch, of launch files: `devices=64`
   std::string json;                    ///< as for run
   bool inputs = false;                 ///< every key that differs, those of presets too
 };
@@ -74,6 +76,7 @@ struct CompareOptions : PresetOptions {
   std::vector<std::string> files;     ///< scenarios or results, at least one; or a profile second
   std::vector<std::string> engine;    ///< --engine, as the override of every scenario
   std::vector<std::string> variants;  ///< --set: each a variant of the first, `a.b=1; c.d=2`
+  std::vector<std::string> launch;    ///< as for diff
   std::string json, markdown;         ///< as for run
   std::string report;                 ///< page; empty: none
   std::string rank;                   ///< of the profile; empty: 0
@@ -83,6 +86,8 @@ struct CompareOptions : PresetOptions {
 Outcome compare_with_profile(const CompareOptions& options);
 /// `a=1; b=2` -> both: the keys of one --set of compare.
 std::vector<std::string> settings_of(const std::string& text);
+/// `devices=64` -> `launch.devices=64`
+std::vector<std::string> launch_keys(const std::vector<std::string>& given);
 Outcome compare(const CompareOptions& options);
 
 struct ResultsOptions {

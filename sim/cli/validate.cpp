@@ -24,7 +24,12 @@ Outcome validate(const ValidateOptions& options) {
   Outcome outcome;
   for (const std::string& file : options.files) {
     try {
-      const std::string more = check_file(kind_of(file, search), file, options.overrides, search);
+      const FileKind kind = kind_of(file, search);
+      const bool job = kind == FileKind::scenario || kind == FileKind::check;
+      const std::vector<std::string> overrides =
+          job ? launch_overrides(file, options.overrides, options.launch, search)
+              : options.overrides;
+      const std::string more = check_file(kind, file, overrides, search);
       outcome.text += file + ": valid" + more + "\n";
     } catch (const InputError& error) {
       outcome.complaint += std::string(error.what()) + "\n";

@@ -41,12 +41,13 @@ void add_choices(CommandLine& line) {
       "stepcast choices scenarios/telechat3-36b-2048.yaml parallel.tp=4,8,16 --set "
       "parallel.dp=auto",
       [options] { return choices(*options); });
-  sub->add_option("scenario", options->scenario, "scenario file, - for standard input")
+  sub->add_option("scenario", options->scenario, "scenario or launch file, - for standard input")
       ->required()
       ->type_name("SCENARIO");
   sub->add_option("keys", options->keys, "path.to.key=value,value")->required()->type_name("K=V,V");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
+  CommandLine::launch_size(sub, options->launch);
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }

@@ -2,6 +2,7 @@
 
 #include "resolving.hpp"
 #include "stepcast/sim/engine/platform_file.hpp"
+#include "stepcast/sim/import/launched.hpp"
 
 namespace stepcast {
 
@@ -29,6 +30,8 @@ Scenario prepare(Scenario scenario, IdleAlgorithms idle) {
 
 Scenario prepare_scenario(const std::string& path, const std::vector<std::string>& overrides,
                           const SearchPath& search, IdleAlgorithms idle) {
+  if (const auto launched = launched_scenario(path, overrides, search))
+    return prepare(read_scenario(*launched, search), idle);
   return prepare(read_scenario(path, overrides, search), idle);
 }
 

@@ -13,20 +13,40 @@ struct Json {
   Arguments& args;
   Draft& draft;
   DeepSpeedJob job;
+  bool asked_precision = false;  ///< it is auto, which was said
   std::optional<std::int64_t> replicas() const {
     if (!job.devices || *job.devices % job.ranks_per_replica != 0) return {};
     return *job.devices / job.ranks_per_replica;
   }
 };
 
-/// The Trainer writes `auto` where it fills in its own values: nobody else knows them.
-std::vector<Setting> without_auto(std::vector<Setting> settings, Draft& draft) {
+bool is_auto(const Setting& setting) {
+  return setting.words.size() == 1 && setting.words.front() == "auto";
+}
+
+/// The keys of a precision, of which one message is enough.
+bool says_precision(const Setting& setting) { return setting.name.ends_with("16.enabled"); }
+
+/// The Trainer writes `auto` where it fills in its own values. Buckets follow from the model
+/// (Transformers, integrations/deepspeed.py, trainer_config_finalize); the others nobody else
+/// knows.
+std::vector<Setting> without_auto(std::vector<Setting> settings, const DeepSpeedJob& job,
+                                  Draft& draft) {
+  for (Setting& setting : settings)
+    if (is_auto(setting) && setting.name == "zero_optimization.reduce_bucket_size" && job.hidden)
+      setting.words = {std::to_string(*job.hidden * *job.hidden)};
+  const auto precision = std::ranges::find_if(
+      settings, [](const Setting& s) { return is_auto(s) && says_precision(s); });
+  if (precision != settings.end() && !draft.given("training.precision"))
+    draft.wrong({precision->place, precision->shown(),
+                 "is auto, which the Trainer fills in; give --set training.precision=bf16"});
   std::erase_if(settings, [&](const Setting& setting) {
-    if (setting.words.size() != 1 || setting.words.front() != "auto") return false;
+    if (!is_auto(setting)) return false;
     const auto flag = find_flag(Framework::deepspeed, setting.name);
     const std::string key(flag->key);
+    if (draft.given(key)) draft.set(key, std::string(), {&setting});  // which --set replaces
     // Of the three batch sizes two are enough, and import_batch asks for what is missing.
-    if (flag->treatment == Treatment::taken && !draft.given(key) &&
+    if (flag->treatment == Treatment::taken && !draft.given(key) && !says_precision(setting) &&
         setting.name != "gradient_accumulation_steps")
       draft.wrong({setting.place, setting.shown(),
                    "is auto, which the Trainer fills in; give --set " + key + "=.."});
@@ -144,11 +164,11 @@ void import_precision(Json& json) {
   const Setting* fp16 = args.find("fp16.enabled");
   const bool brain = bf16 != nullptr && args.on(bf16->name);
   const bool half = fp16 != nullptr && args.on(fp16->name);
-  if (brain && half) return args.fail(*fp16, "cannot stand beside bf16.enabled");
-  if (!brain && !half && !draft.given("training.precision"))
+  if (brain && half) return args.fail(*fp16, "does not go with bf16.enabled");
+  if (!brain && !half && !json.asked_precision && !draft.given("training.precision"))
     draft.wrong({{},
                  "training.precision",
-                 "would be FP32, as neither bf16 nor fp16 is enabled, which no value of it says; "
+                 "would be FP32, as neither bf16 nor fp16 is enabled, which no value stands for; "
                  "give --set training.precision=bf16"});
   draft.set("training.precision", std::string(half ? "fp16" : "bf16"), {brain ? bf16 : fp16});
   const Setting* type = args.find("communication_data_type");
@@ -180,15 +200,17 @@ void apply_deepspeed(const Node& root, DeepSpeedJob job, const ImportOptions& op
                      Draft& draft) {
   if (root.kind != Node::Kind::mapping)
     return draft.wrong({root.place, {}, "is no JSON of DeepSpeed, allowed: an object"});
-  const std::vector<Setting> settings =
-      without_auto(checked_settings(Framework::deepspeed, root, options, draft), draft);
+  const std::vector<Setting> said = checked_settings(Framework::deepspeed, root, options, draft);
+  const bool open =
+      std::ranges::any_of(said, [](const Setting& s) { return is_auto(s) && says_precision(s); });
+  const std::vector<Setting> settings = without_auto(said, job, draft);
   Arguments args{settings, draft.wrong()};
   const std::int64_t tensor = args.count_or("tensor_parallel.autotp_size", 1);
   if (tensor > 1 && !draft.given("parallel.tp")) {
     draft.set("parallel.tp", tensor, {args.find("tensor_parallel.autotp_size")});
     job.ranks_per_replica *= tensor;
   }
-  Json json{args, draft, job};
+  Json json{args, draft, job, open};
   import_batch(json);
   import_sharding(json);
   import_precision(json);

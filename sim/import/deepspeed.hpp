@@ -10,6 +10,8 @@ struct DeepSpeedJob {
   std::optional<std::int64_t> devices;
   std::int64_t ranks_per_replica = 1;     ///< tp x pp x cp
   std::optional<std::int64_t> zero = {};  ///< that a script says, too
+  /// Of the model, by which the Trainer fills in `auto`.
+  std::optional<std::int64_t> hidden = {};
 };
 
 /// Checks the JSON and sets its keys over those of the draft. What a script says as well must be
@@ -24,5 +26,9 @@ std::optional<std::int64_t> import_hugging_face(const std::string& path, const s
 std::optional<std::int64_t> import_megatron_deepspeed(const std::string& path,
                                                       const std::string& text,
                                                       const ImportOptions& options, Draft& draft);
+/// The same of a launch that was read already.
+std::optional<std::int64_t> import_megatron_deepspeed_launch(const std::string& path, Launch launch,
+                                                             const ImportOptions& options,
+                                                             Draft& draft);
 
 }  // namespace stepcast::launch

@@ -53,6 +53,8 @@ class Draft {
   /// A setting whose flag has an effect: one that stands behind no key, note or error in the end
   /// is said to change nothing.
   void expect(const Setting& setting) { expected_.push_back({setting.place, setting.shown(), {}}); }
+  /// Nothing is said of settings that changed nothing: the file has those without effect, too.
+  void expect_nothing() { expected_.clear(); }
   /// Notes the expected settings that changed nothing.
   void settle();
   void note(Diagnostic diagnostic) { notes_.push_back(std::move(diagnostic)); }

@@ -4,11 +4,15 @@
 #include <array>
 #include <filesystem>
 
+#include "argument_trees.hpp"
 #include "deepspeed.hpp"
 #include "megatron.hpp"
+#include "model_folder.hpp"
+#include "printed.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/text.hpp"
 #include "structured.hpp"
+#include "unknown_names.hpp"
 
 namespace stepcast::launch {
 namespace {
@@ -24,9 +28,18 @@ bool is_mindformers(const std::string& text) {
   return text.find("parallel_config:") != std::string::npos &&
          text.find("model_config:") != std::string::npos;
 }
+bool is_mindspeed_fsdp2(const std::string& text) {
+  return text.find("\nparallel:") != std::string::npos &&
+         text.find("fsdp_modules:") != std::string::npos;
+}
 bool is_nemo(const std::string& text) {
   return text.find("tensor_model_parallel_size:") != std::string::npos &&
          text.find("micro_batch_size:") != std::string::npos;
+}
+
+bool is_log(const std::string& path) {
+  const std::string ending = ending_of(path);
+  return ending == "log" || ending == "txt" || ending == "out";
 }
 
 bool has(const std::string& text, std::string_view part) {
@@ -41,6 +54,20 @@ bool is_hugging_face(const std::string& text) { return has(text, "\"model_type\"
 bool is_megatron_deepspeed(const std::string& text) {
   return has(text, "--deepspeed_config") || has(text, "--deepspeed-config") ||
          has(text, "--zero-stage");
+}
+
+/// What a file of Python is, and what to give instead.
+std::string other_python(const std::string& text) {
+  const std::string run = ", which is never run; give ";
+  if (has(text, "megatron.bridge") || has(text, "ConfigContainer"))
+    return "is a recipe of Megatron-Bridge" + run + "the run_config.yaml that its run writes";
+  if (has(text, "nemo_run") || has(text, "nemo.collections"))
+    return "is a recipe of NeMo" + run + "the configuration that its run writes (--arguments)";
+  if (has(text, "model = dict(") && has(text, "parallel = dict("))
+    return "is a configuration of InternEvo in Python, which is not read; give a scenario "
+           "(stepcast new, framework: internevo-0.2)";
+  return "is a program in Python" + run +
+         "the script that launches it, or the arguments that it prints (--arguments LOG)";
 }
 
 /// Settings whose switches are off count as absent.
@@ -97,7 +124,7 @@ void settle_values(Framework framework, Launch& launch, Draft& draft) {
     draft.wrong({setting.place, setting.shown(),
                  "has no value, as " + std::string(number ? "$" : "") + asked->first +
                      " is not set; give " +
-                     (number ? std::string("the arguments of the script behind --")
+                     (number ? std::string("the arguments of the script after --")
                              : "--env " + asked->first + "=VALUE") +
                      (flag->direct ? ", or --set " + key + "=.." : "")});
     return false;
@@ -125,8 +152,9 @@ ShellInputs inputs_of(const ImportOptions& options) {
 std::optional<std::int64_t> import_flags(Framework framework, Launch launch,
                                          const ImportOptions& options, Draft& draft) {
   for (const Diagnostic& note : launch.notes) draft.note(note);
+  refuse_other_programs(launch);
   settle_values(framework, launch, draft);
-  check_settings(framework, launch.settings, options.ignore_unknown, draft);
+  check_settings(framework, launch.settings, options.ignore_unknown, draft, launch.program);
   drop_switched_off(launch.settings);
   std::erase_if(launch.settings, [&](const Setting& s) {
     const auto flag = find_flag(framework, s.name);
@@ -173,16 +201,22 @@ Launch read_model_args(const std::string& path, const std::string& text) {
   return launch;
 }
 
-constexpr std::array<LaunchForm, 10> forms{
+constexpr std::array<LaunchForm, 16> forms{
     {{"megatron", "Megatron-LM", import_megatron_shell},
      {"mindspeed", "MindSpeed-LLM", import_mindspeed_shell},
+     {"mindspeed-fsdp2", "MindSpeed-LLM, FSDP2", import_mindspeed_fsdp2},
      {"megatron-yaml", "Megatron-LM, functional test", import_megatron_yaml},
      {"mindformers", "MindFormers", import_mindformers},
      {"torchtitan", "torchtitan", import_torchtitan},
+     {"torchtitan-python", "torchtitan, configuration in Python", import_torchtitan_python},
      {"nemo", "NeMo or Megatron-Bridge", import_nemo},
      {"megatron-deepspeed", "Megatron-DeepSpeed", import_megatron_deepspeed},
      {"deepspeed", "DeepSpeed", import_deepspeed},
      {"huggingface", "a Hugging Face model", import_hugging_face},
+     {"arguments", "a run, as it printed its arguments", import_arguments},
+     {"megatron-args", "Megatron-LM, arguments in YAML", import_megatron_arguments},
+     {"flagscale", "FlagScale", import_flagscale},
+     {"primus", "Primus", import_primus},
      {"graph", "a task graph", import_graph}}};
 
 }  // namespace
@@ -217,21 +251,26 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
     return *std::ranges::find(forms, name, &LaunchForm::name);
   };
   const std::string ending = ending_of(path);
-  const std::string text = read_document_text(path, search, "a launch file");
   const bool yaml = ending == "yaml" || ending == "yml";
+  const bool log = is_log(path) || (from == "arguments" && !yaml);
+  const std::string text =
+      log ? read_printed(path, search) : read_document_text(path, search, "a launch file");
   if (!from.empty()) {
-    const std::string name = from == "megatron" && yaml ? "megatron-yaml" : from;
+    std::string name = from == "megatron" && yaml ? "megatron-yaml" : from;
+    if (from == "arguments" && yaml) name = "nemo";  // which write a configuration instead
     if (std::ranges::find(forms, name, &LaunchForm::name) == forms.end())
       throw InputError({{{}, "--from", "is '" + from + "', allowed: " + joined(import_kinds())}});
     return named(name);
   }
-  if (ending == "py")
-    throw InputError({{{path},
-                       {},
-                       "is a recipe in Python, which is never run; give the run_config.yaml that a "
-                       "run of it writes"}});
+  if (ending == "py") {
+    if (has(text, "Trainer.Config")) return named("torchtitan-python");
+    throw InputError({{{path}, {}, other_python(text)}});
+  }
   if (yaml && text.find("MODEL_ARGS:") != std::string::npos) return named("megatron-yaml");
   if (ending == "toml") return named("torchtitan");
+  if (const auto tree = yaml ? argument_tree_form(text) : std::string_view(); !tree.empty())
+    return named(tree);
+  if (yaml && is_mindspeed_fsdp2(text)) return named("mindspeed-fsdp2");
   if (yaml && is_mindformers(text)) return named("mindformers");
   if (yaml && is_nemo(text)) return named("nemo");
   if (ending == "json" && is_graph(text)) return named("graph");
@@ -242,6 +281,8 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
         {{{path},
           {},
           "is no launch file that is known, allowed with --from: " + joined(import_kinds())}});
+  if (has(text, "train_fsdp2.py") || has(text, "--parallel.fsdp_size"))
+    return named("mindspeed-fsdp2");
   if (has(text, "--per_device_train_batch_size"))
     throw InputError(
         {{{path},
@@ -249,6 +290,7 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
           "launches the Trainer of Transformers, whose flags are not read; give the model's "
           "config.json, --deepspeed FILE, and --set training.micro_batch, training.global_batch "
           "and training.sequence"}});
+  if (has_printed_arguments(text)) return named("arguments");
   if (is_megatron_deepspeed(text)) return named("megatron-deepspeed");
   return named(is_mindspeed(text) ? "mindspeed" : "megatron");
 }
@@ -265,16 +307,21 @@ std::vector<std::string> import_kinds() {
 
 bool is_launch_file(const std::string& path, const SearchPath& search) {
   const std::string ending = launch::ending_of(path);
-  if (ending == "sh" || ending == "bash" || ending == "args" || ending == "toml") return true;
-  if (is_folder(path)) return true;
+  if (ending == "sh" || ending == "bash" || ending == "args" || ending == "toml" ||
+      ending == "py")
+    return true;
+  if (is_folder(path)) return is_file(std::filesystem::path(path) / "config.json");
   const bool json = ending == "json";
-  if (ending != "yaml" && ending != "yml" && !json) return false;
+  if (ending != "yaml" && ending != "yml" && !json && !launch::is_log(path)) return false;
   try {
+    if (launch::is_log(path))
+      return launch::has_printed_arguments(launch::read_printed(path, search));
     const std::string text = read_document_text(path, search, "a launch file");
     if (json)
       return launch::is_graph(text) || launch::is_deepspeed(text) || launch::is_hugging_face(text);
     return text.find("MODEL_ARGS:") != std::string::npos || launch::is_mindformers(text) ||
-           launch::is_nemo(text);
+           launch::is_nemo(text) || launch::is_mindspeed_fsdp2(text) ||
+           !launch::argument_tree_form(text).empty();
   } catch (const InputError&) {
     return false;  // the reader of scenarios says what is wrong
   }

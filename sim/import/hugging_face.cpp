@@ -1,3 +1,5 @@
+#include "stepcast/workloads/hugging_face.hpp"
+
 #include <algorithm>
 #include <filesystem>
 
@@ -43,6 +45,15 @@ std::vector<const char*> written_out(const std::string& config) {
   return kernels;
 }
 
+std::optional<std::int64_t> hidden_of(const std::string& config) {
+  if (config.empty()) return {};
+  try {
+    return read_hugging_face(config).hidden;
+  } catch (const InputError&) {
+    return {};  // reading the scenario says what is wrong with it
+  }
+}
+
 /// How the Trainer runs a model of the library: statement by statement but for attention.
 void import_transformers(Draft& draft, const std::string& config) {
   const char* why = "Transformers, statement by statement";
@@ -81,7 +92,8 @@ std::optional<std::int64_t> import_deepspeed(const std::string& path, const std:
                      path});
   const std::int64_t ranks = import_plan(draft);
   import_transformers(draft, given_configuration(draft));
-  apply_deepspeed(parse_foreign_document(text, path), {options.devices, ranks}, options, draft);
+  const DeepSpeedJob job{options.devices, ranks, {}, hidden_of(given_configuration(draft))};
+  apply_deepspeed(parse_foreign_document(text, path), job, options, draft);
   return options.devices;
 }
 
@@ -98,10 +110,13 @@ std::optional<std::int64_t> import_hugging_face(const std::string& path, const s
                                                 const ImportOptions& options, Draft& draft) {
   const std::string file = path_of(path);
   draft.set("model.hf_config", "'" + file + "'", {}, path);
+  if (const std::string left_out = left_out_of_hugging_face(file); !left_out.empty())
+    draft.note({{path}, {}, left_out});
   if (!options.deepspeed.empty()) {
     const std::int64_t ranks = import_plan(draft);
     import_transformers(draft, file);
-    apply_deepspeed(read_json(options.deepspeed), {options.devices, ranks}, options, draft);
+    const DeepSpeedJob job{options.devices, ranks, {}, hidden_of(file)};
+    apply_deepspeed(read_json(options.deepspeed), job, options, draft);
     return options.devices;
   }
   (void)import_plan(draft);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "forms.hpp"
+#include "printed.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
@@ -174,7 +175,9 @@ ImportedScenario import_launch(const std::string& given, const ImportOptions& op
   const std::string chosen = chosen_framework(overrides);
   Draft draft{overrides};
   const LaunchForm& form = launch::form_of(path, options.from, search);
-  const std::string text = read_document_text(path, search, "a launch file");
+  const std::string text = form.name == "arguments"
+                               ? launch::read_printed(path, search)
+                               : read_document_text(path, search, "a launch file");
   const std::string_view runs = options.deepspeed.empty() || form.name != "huggingface"
                                     ? form.name
                                     : std::string_view("deepspeed");
@@ -182,7 +185,7 @@ ImportedScenario import_launch(const std::string& given, const ImportOptions& op
   if (!options.deepspeed.empty() && form.name != "huggingface" && form.name != "megatron-deepspeed")
     throw InputError({{{},
                        "--deepspeed",
-                       "stands beside a file of " + std::string(form.title) +
+                       "does not go with a file of " + std::string(form.title) +
                            ", allowed: beside a config.json or a script of Megatron-DeepSpeed"}});
   draft.set("stepcast", 1, {}, "version of the format");
   draft.set("name", name_of(given), {}, "imported from " + path);

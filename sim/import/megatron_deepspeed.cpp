@@ -4,6 +4,7 @@
 #include "deepspeed.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/foreign_document.hpp"
+#include "unknown_names.hpp"
 
 // Megatron-DeepSpeed: Megatron-LM's flags, some under other names, and the JSON beside them.
 namespace stepcast::launch {
@@ -125,8 +126,16 @@ std::optional<Node> find_json(const std::string& script, const Launch& launch,
 std::optional<std::int64_t> import_megatron_deepspeed(const std::string& path,
                                                       const std::string& text,
                                                       const ImportOptions& options, Draft& draft) {
-  Launch launch = read_shell(path, text, inputs_of(options));
-  check_settings(Framework::megatron_deepspeed, launch.settings, options.ignore_unknown, draft);
+  return import_megatron_deepspeed_launch(path, read_shell(path, text, inputs_of(options)), options,
+                                          draft);
+}
+
+std::optional<std::int64_t> import_megatron_deepspeed_launch(const std::string& path, Launch launch,
+                                                             const ImportOptions& options,
+                                                             Draft& draft) {
+  refuse_other_programs(launch);
+  check_settings(Framework::megatron_deepspeed, launch.settings, options.ignore_unknown, draft,
+                 launch.program);
   const std::vector<Setting> settings = launch.settings;
   Arguments args{settings, draft.wrong()};
   FlagTranslation all{args, {}};

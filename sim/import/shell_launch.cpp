@@ -202,7 +202,7 @@ std::string words_of_missing(const std::vector<std::pair<std::string, Place>>& m
     text += (i > 0 ? ", " : "") + std::string(number ? "$" : "") + name + " (line " +
             std::to_string(place.line) + ")";
   }
-  if (arguments) text += "; give arguments of the script behind --";
+  if (arguments) text += "; give arguments of the script after --";
   if (variables) text += "; give variables by --env NAME=VALUE";
   return text;
 }
@@ -286,6 +286,8 @@ Launch read_shell(const std::string& path, const std::string& text, const ShellI
   read_launcher(shell, words, program, launch);
   if (program > 0) launch.program = words[program - 1].text;
   launch.other_words = other_words_of(words, program);
+  for (std::size_t i = program; i < words.size() && !words[i].text.starts_with('-'); ++i)
+    launch.first_words.push_back(words[i].text);
   const Place batch{path, 1, 1};  // the lines of Slurm
   const bool whole = launch.devices || launch.devices_per_node;
   if (!whole && !slurm.nodes.empty() && !slurm.of_node.empty()) {

@@ -2,6 +2,7 @@
 
 #include "stepcast/base/format_version.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
+#include "stepcast/sim/scenario/launch_source.hpp"
 
 namespace stepcast {
 namespace {
@@ -123,7 +124,7 @@ const std::vector<std::string>& breakdown_names() {
     std::vector<std::string> list{"computing"};
     for (std::size_t k = 0; k < exposed_kinds; ++k)
       list.emplace_back(name(static_cast<ExposedKind>(k)));
-    list.insert(list.end(), {"bubble", "host_stall", "compile_stall", "other_idle"});
+    list.insert(list.end(), {"bubble", "host_stall", "compile_stall", "other_idle", "fleet"});
     return list;
   }();
   return names;
@@ -179,6 +180,23 @@ void describe_framework_key(Visitor& visitor, ScenarioDraft& draft) {
                  any_number(), false, Several::no, true});
 }
 
+void describe_launch_key(Visitor& visitor, LaunchSource& spec, bool& present) {
+  visitor.optional_section(
+      "launch", "a launch file that says what no other key says", present, [&](Visitor& v) {
+        v.field({"file", &spec.file, "launch script, list of arguments, recipe or config.json",
+                 any_number(), true});
+        v.field({"cluster", &spec.cluster, "cluster file or the name of a preset"});
+        v.field(
+            {"devices", &spec.devices, "size of the job; 0: as the launch file says", at_least(0)});
+        v.field({"from", &spec.from, "kind of the launch file, where its name does not tell"});
+        v.field(
+            {"deepspeed", &spec.deepspeed, "DeepSpeed's JSON beside a config.json or a script"});
+        v.field({"arguments", &spec.arguments, "words that the script is started with"});
+        v.field({"environment", &spec.environment, "NAME=VALUE that the script finds set"});
+        v.field({"ignore_unknown", &spec.ignore_unknown, "pass over flags that are not known"});
+      });
+}
+
 void describe(Visitor& visitor, ScenarioDraft& draft) {
   Scenario& s = draft.scenario;
   describe_format_version(visitor, true);
@@ -192,6 +210,8 @@ void describe(Visitor& visitor, ScenarioDraft& draft) {
                              describe(v, *s.expect);
                            });
   if (!present) s.expect.reset();
+  LaunchSource launch;
+  describe_launch_key(visitor, launch, draft.launches);
   bool campaign = s.campaign.has_value();
   visitor.optional_section("campaign", "a run of many steps, for stepcast campaign", campaign,
                            [&](Visitor& v) {

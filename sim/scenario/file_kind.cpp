@@ -82,7 +82,8 @@ std::optional<FileKind> file_kind(const Node& root) {
   if (root.kind != Node::Kind::mapping) return {};
   if (has_any(root, {"sweep"})) return FileKind::sweep;
   if (has_any(root, {"tables"})) return FileKind::measurements;
-  if (has_any(root, {"cluster", "model", "workload", "parallel", "training", "schedule"})) {
+  if (has_any(root,
+              {"cluster", "model", "workload", "parallel", "training", "schedule", "launch"})) {
     if (is_plan(root)) return FileKind::plan;
     return is_check(root) ? FileKind::check : FileKind::scenario;
   }

@@ -6,6 +6,7 @@
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/explain/diff.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/report/report.hpp"
 #include "stepcast/sim/scenario/breakdown.hpp"
 
@@ -160,9 +161,11 @@ std::vector<DiffSide> read_sides(const std::vector<SideRequest>& requests,
     if (auto side = result_side(request, text->second)) {
       sides[i] = std::move(*side);
     } else {
-      std::vector<std::string> overrides = request.common;
-      overrides.insert(overrides.end(), request.overrides.begin(), request.overrides.end());
-      scenarios.emplace_back(i, prepare_scenario(request.file, overrides, search));
+      std::vector<std::string> all = request.common;
+      all.insert(all.end(), request.overrides.begin(), request.overrides.end());
+      if (is_launched(request.file, all, search))
+        all.insert(all.end(), request.launch.begin(), request.launch.end());
+      scenarios.emplace_back(i, prepare_scenario(request.file, all, search));
     }
   }
   const auto job = [&](std::size_t i) {

@@ -163,6 +163,39 @@ TEST(DeepSpeedImport, EveryRefusalIsSaidAtOnceWithItsPlace) {
     EXPECT_TRUE(has(text, part)) << part << "\n" << text;
 }
 
+constexpr const char* automatic =
+    R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto",
+ "gradient_accumulation_steps": "auto", "fp16": {"enabled": "auto"}, "bf16": {"enabled": "auto"},
+ "zero_optimization": {"stage": 3, "overlap_comm": true, "reduce_bucket_size": "auto",
+ "stage3_prefetch_bucket_size": "auto", "stage3_param_persistence_threshold": "auto",
+ "max_live_parameters": 0, "max_reuse_distance": 0}})";
+
+TEST(DeepSpeedImport, WhatTheTrainerWorksOutOfTheModelIsWorkedOut) {
+  Folder folder;
+  const ImportOptions options = on(8, {"training.sequence=4096", "training.global_batch=64",
+                                       "training.micro_batch=1", "training.precision=bf16"});
+  const Scenario scenario = folder.with(automatic, options);
+  EXPECT_EQ(scenario.workload.plan.zero, 3);
+  EXPECT_EQ(scenario.workload.communication.bucket, 4096 * 4096);
+  ImportOptions with = options;
+  with.deepspeed = folder.json(automatic);
+  for (const std::string& warning :
+       import_launch(folder.path, with, default_search_path({})).warnings)
+    EXPECT_FALSE(has(warning, "changes nothing here")) << warning;
+}
+
+TEST(DeepSpeedImport, WhatTheTrainerIsToldElsewhereIsAskedForOnce) {
+  Folder folder;
+  const std::string asked = folder.refusal(automatic, on(8, length));
+  EXPECT_FALSE(has(asked, "would be FP32")) << asked;
+  std::size_t precisions = 0;
+  for (std::size_t at = asked.find("training.precision="); at != std::string::npos;
+       at = asked.find("training.precision=", at + 1))
+    ++precisions;
+  EXPECT_EQ(precisions, 1U) << asked;
+  EXPECT_TRUE(has(asked, "--set training.global_batch")) << asked;
+}
+
 TEST(DeepSpeedImport, BatchesThatDoNotMultiplyAreRefused) {
   Folder folder;
   EXPECT_TRUE(has(folder.refusal(R"({"train_batch_size": 60, "train_micro_batch_size_per_gpu": 2,
