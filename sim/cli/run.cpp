@@ -157,8 +157,9 @@ void graph_option(const RunOptions& options, const Scenario& scenario,
 void paje_option(const RunOptions& options, const Scenario& scenario) {
   if (options.paje.empty()) return;
   if (scenario.simulate.engine != StepEngine::simgrid)
-    bad_option("--paje", "is what SimGrid does, which the fast engine does not ask, allowed: with "
-                         "--engine simgrid");
+    bad_option("--paje",
+               "is what SimGrid does, which the fast engine does not ask, allowed: with "
+               "--engine simgrid");
   if (options.paje == "-") bad_option("--paje", "is -, allowed: a file");
   write_file(options.paje, "");
 }

@@ -14,12 +14,12 @@ namespace stepcast::cli {
 struct SweepOptions : PresetOptions {
   std::string sweep;
   std::vector<std::string> overrides;  ///< --engine, of the base
-  std::string workers;               ///< -j; empty: one per processor
-  std::string store;                 ///< empty: results are not kept
-  std::string csv, json;             ///< as for run
-  std::string report;                ///< page, empty: none
-  std::vector<std::string> filters;  ///< --filter
-  std::string limit, shard;          ///< empty: all
+  std::string workers;                 ///< -j; empty: one per processor
+  std::string store;                   ///< empty: results are not kept
+  std::string csv, json;               ///< as for run
+  std::string report;                  ///< page, empty: none
+  std::vector<std::string> filters;    ///< --filter
+  std::string limit, shard;            ///< empty: all
   bool dry_run = false, accept_builds = false;
   std::string sort, best, pareto;  ///< which rows to show; empty: all, in their order
 };
@@ -52,7 +52,7 @@ Outcome scale(const ScaleOptions& options);
 struct CheckOptions : PresetOptions {
   std::vector<std::string> paths;
   std::vector<std::string> overrides;  ///< --engine, of every file
-  std::string workers;  ///< as for sweep
+  std::string workers;                 ///< as for sweep
   bool update = false;
   std::string junit;                 ///< file; empty: none
   std::string markdown;              ///< file, `-` for stdout instead of the table; empty: none

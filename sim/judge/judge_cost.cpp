@@ -43,8 +43,8 @@ double tasks_of_rank(const StageProgram& program, const StageOrder& order) {
 
 /// What this process may take.
 double memory_limit() {
-  double limit = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
-                 static_cast<double>(sysconf(_SC_PAGESIZE));
+  double limit =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   rlimit own{};
   if (getrlimit(RLIMIT_AS, &own) == 0 && own.rlim_cur != RLIM_INFINITY)
     limit = std::min(limit, static_cast<double>(own.rlim_cur));
@@ -56,7 +56,8 @@ double memory_limit() {
 JudgeCost judge_cost(const std::vector<StageProgram>& programs,
                      const std::vector<StageOrder>& orders, const Placement& placement,
                      std::int64_t steps) {
-  const double ranks = placement.world(), of_each_stage = ranks / static_cast<double>(orders.size());
+  const double ranks = placement.world(),
+               of_each_stage = ranks / static_cast<double>(orders.size());
   double tasks = 0;
   for (std::size_t stage = 0; stage < orders.size(); ++stage)
     tasks += of_each_stage * tasks_of_rank(programs[stage], orders[stage]);
@@ -73,7 +74,8 @@ void announce_judge(const JudgeCost& cost, std::uint32_t ranks) {
     throw InputError("simulate.engine: is simgrid, which takes about " + human(Bytes{cost.bytes}) +
                      " of memory for " + std::to_string(ranks) + " ranks, of " +
                      human(Bytes{limit}) + " that the process may have, allowed: at most " +
-                     std::to_string(most) + " ranks (stepcast judge --devices cuts a job), or fast");
+                     std::to_string(most) +
+                     " ranks (stepcast judge --devices cuts a job), or fast");
   }
   if (is_work_watched()) expect_work({"judging the step", cost.seconds, cost.bytes});
 }

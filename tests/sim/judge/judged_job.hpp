@@ -64,8 +64,8 @@ inline std::optional<KindPrograms> kinds_of(const Job& job, const Placement& pla
   }
   kinds.hosts[1].synchronise = 40_us;
   for (std::uint32_t r = 0; r < placement.world(); ++r)
-    kinds.of_rank.push_back(static_cast<std::uint32_t>(
-        placement.device_of(Rank{r}).value / job.cluster.node_devices % 2));
+    kinds.of_rank.push_back(static_cast<std::uint32_t>(placement.device_of(Rank{r}).value /
+                                                       job.cluster.node_devices % 2));
   return kinds;
 }
 
@@ -75,9 +75,14 @@ inline std::vector<double> step_of(const Job& job, bool by_judge, const Sabotage
   const Fabric fabric(job.cluster, job.faults);
   const Placement placement(job.plan);
   const StallPlan stalls = plan_stalls(job.stalls, placement, job.cluster);
-  const NetworkMap network =
-      build_network_map({placement, fabric, job.programs, job.algorithms, Fold::off, {}, job.form,
-                         variants_of(job, placement)});
+  const NetworkMap network = build_network_map({placement,
+                                                fabric,
+                                                job.programs,
+                                                job.algorithms,
+                                                Fold::off,
+                                                {},
+                                                job.form,
+                                                variants_of(job, placement)});
   const auto orders = stage_orders(pipeline_schedule(job.schedule), job.shape);
   const std::optional<KindPrograms> kinds = kinds_of(job, placement);
   const ReplayInput input{.programs = job.programs,
@@ -116,8 +121,14 @@ inline double difference(const Job& job, const Sabotage& sabotage = {},
 inline bool is_rounded(const Job& job) {
   const Fabric fabric(job.cluster, job.faults);
   const Placement placement(job.plan);
-  return build_network_map({placement, fabric, job.programs, job.algorithms, Fold::off, {},
-                            job.form, variants_of(job, placement)})
+  return build_network_map({placement,
+                            fabric,
+                            job.programs,
+                            job.algorithms,
+                            Fold::off,
+                            {},
+                            job.form,
+                            variants_of(job, placement)})
       .rounded;
 }
 

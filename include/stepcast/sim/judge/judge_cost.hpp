@@ -16,8 +16,8 @@ JudgeCost judge_cost(const std::vector<StageProgram>& programs,
                      const std::vector<StageOrder>& orders, const Placement& placement,
                      std::int64_t steps);
 
-/// Tells it to those who wait. Throws InputError, with the number of ranks that can be judged, where
-/// the memory of the machine or of the process is not enough.
+/// Tells it to those who wait. Throws InputError, with the number of ranks that can be judged,
+/// where the memory of the machine or of the process is not enough.
 void announce_judge(const JudgeCost& cost, std::uint32_t ranks);
 
 }  // namespace stepcast
