@@ -12,7 +12,7 @@ namespace {
 constexpr Range batch = between(1, 1 << 30);
 
 void describe(Visitor& v, AdapterSpec& spec) {
-  v.field({"rank", &spec.rank, "of every adapter; 0: there are none, and all weights are trained",
+  v.field({"rank", &spec.rank, "of every adapter; 0: no adapters, all weights are trained",
            between(0, 1 << 16)});
   Choice targets = choice(spec.targets, {{"all"}, {"modules"}});
   targets.set_of_words = {
