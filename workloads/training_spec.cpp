@@ -60,6 +60,8 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
        "transposed copy; tensorwise: by their maximum; rowwise: each operand anew; blockwise: by "
        "tiles of 128, with a transposed copy; mxfp8: by groups of 32; deepseek: by tiles of 128, "
        "each copy when needed"});
+  visitor.field({"fp8_head", &spec.fp8_head,
+                 "the output head of fp8_mixed multiplies in FP8 too (docs/models/fp8.md)"});
   using Recompute = TrainingSpec::Recompute;
   Choice recompute = choice(spec.recompute, {{name(Recompute::none)},
                                              {name(Recompute::selective)},
@@ -116,17 +118,20 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
                  "cross entropies that the trainer measures beside the loss, each by a log-softmax "
                  "over FP32 logits of every micro-batch (docs/models/operators.md)",
                  between(0, 64)});
-  visitor.field({"attention",
-                 choice(spec.attention, {{"fused"},
-                                         {"flash_1"},
-                                         {"flash_2"},
-                                         {"flash_3"},
-                                         {"cudnn"},
-                                         {"flash_triton"},
-                                         {"unfused"}}),
-                 "fused: one kernel, causal blocks left out, as the device's usual library has it; "
-                 "flash_1, flash_2, flash_3, cudnn, flash_triton: that kernel; unfused: products, "
-                 "softmax and dropout over the whole matrix of scores"});
+  visitor.field(
+      {"attention",
+       choice(spec.attention, {{"fused"},
+                               {"flash_1"},
+                               {"flash_2"},
+                               {"flash_3"},
+                               {"cudnn"},
+                               {"flash_triton"},
+                               {"cudnn_mxfp8"},
+                               {"unfused"}}),
+       "fused: one kernel, causal blocks left out, as the device's usual library has it; "
+       "flash_1, flash_2, flash_3, cudnn, flash_triton: that kernel; cudnn_mxfp8: cuDNN's in "
+       "MXFP8, with casts (docs/models/fp8.md); unfused: products, softmax and dropout over "
+       "the whole matrix of scores"});
   visitor.field({"dropout", &spec.dropout,
                  "what joins the residual stream drops out behind embedding, attention and "
                  "feed-forward part: masks are kept, and backwards have a pass more"});
@@ -358,6 +363,8 @@ AttentionGeneration generation_of(TrainingSpec::Attention attention) {
       return AttentionGeneration::cudnn;
     case Attention::flash_triton:
       return AttentionGeneration::flash_triton;
+    case Attention::cudnn_mxfp8:
+      return AttentionGeneration::cudnn_mxfp8;
     case Attention::fused:
     case Attention::unfused:
       break;

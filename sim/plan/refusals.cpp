@@ -4,6 +4,7 @@
 #include <string>
 
 #include "plan_cost.hpp"
+#include "stepcast/sim/forecast/seeds.hpp"
 
 namespace stepcast {
 namespace {
@@ -19,10 +20,10 @@ void refuse_stalls(const PlanSpace& space, const Node& root, const Node& plan, R
     refuse("stalls",
            "are not searched: the bound holds for an intact cluster, allowed: none, or plan.seeds "
            "above 0, which runs the best points with them");
-  if (seeded && !draws(stalls))
+  if (seeded && !draws_for_seeds(space.bases.front().scenario))
     reading.report(place_of(plan, "seeds"), "plan.seeds",
                    "is " + std::to_string(space.spec.seeds) +
-                       ", but nothing is drawn, allowed: 0, or stalls that draw: "
+                       ", but nothing is drawn, allowed: 0, a cluster with a fleet, or stalls that draw: "
                        "stalls.compute_jitter, gc_pauses, allocator_pauses, collisions, spread");
   if (!seeded)
     for (const char* key : {"quantile", "finalists"})
@@ -111,7 +112,11 @@ void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const
   const auto refuse = [&](const char* path, const char* message) {
     reading.report(place_of(root, path), path, message);
   };
-  if (first.synthetic) refuse("workload", "has no model to split, allowed: a model");
+  if (first.synthetic)
+    refuse(
+        "workload",
+        "has given times and no model to split, allowed: a model; 'stepcast new --model llama2-7b "
+        "--cluster dgx-h100 --devices 8' writes a scenario with one");
   refuse_stalls(space, root, plan, reading);
   refuse_power_cap(space, root, reading);
   refuse_adapters(space, root, reading);

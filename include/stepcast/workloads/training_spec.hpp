@@ -48,7 +48,16 @@ struct TrainingSpec {
   enum class Recompute { none, selective, full, table, modules };
   /// Parts of a layer that `modules` names; `selective` is the first alone.
   enum class Module { core_attn, mla_up_proj, layernorm, mlp, moe, moe_act, shared_experts };
-  enum class Attention { fused, flash_1, flash_2, flash_3, cudnn, flash_triton, unfused };
+  enum class Attention {
+    fused,
+    flash_1,
+    flash_2,
+    flash_3,
+    cudnn,
+    flash_triton,
+    cudnn_mxfp8,
+    unfused
+  };
   enum class CrossEntropy { unfused, fused, one_hot };
   /// Of a layer that runs again: all that it holds, or what its backward pass reads.
   enum class Rebuild { layer, needed };
@@ -62,6 +71,7 @@ struct TrainingSpec {
   std::int64_t micro_batch = 1;   ///< sequences
   Precision precision = Precision::bf16;
   Fp8Recipe fp8_recipe = Fp8Recipe::delayed;  ///< of `fp8_mixed`
+  bool fp8_head = false;                      ///< the output head multiplies in FP8, too
   Recompute recompute = Recompute::none;
   Table recompute_layers;               ///< [chunk][stage] fully recomputed layers, of `table`
   std::uint32_t recompute_modules = 0;  ///< bit i: Module i, of `modules`

@@ -11,9 +11,9 @@ inline const WrongOverride wrong_adapters[] = {
     {"adapters_without_rank",
      {"training.adapters.dropout=true", "training.adapters.frozen=nf4"},
      "--set training.adapters.dropout=true: training.adapters.dropout: is given but "
-     "training.adapters.rank is 0, which makes no adapter, allowed: a rank, or without it\n"
+     "training.adapters.rank is 0, so that no adapter exists, allowed: a rank, or without it\n"
      "--set training.adapters.frozen=nf4: training.adapters.frozen: is given but "
-     "training.adapters.rank is 0, which makes no adapter, allowed: a rank, or without it"},
+     "training.adapters.rank is 0, so that no adapter exists, allowed: a rank, or without it"},
     {"adapters_of_experts",
      {"training.adapters.rank=16"},
      "--set training.adapters.rank=16: training.adapters.targets: has products of feed-forward "
