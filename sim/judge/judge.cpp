@@ -84,7 +84,8 @@ Job::Job(const JudgeInput& input)
     a.rank = r;
     a.stage = input.placement.stage_of(Rank{r}).value;
     const KindPrograms* kinds = input.step.kinds;
-    a.program = kinds ? &kinds->programs[kinds->of_rank[r]][a.stage] : &input.step.programs[a.stage];
+    a.program =
+        kinds ? &kinds->programs[kinds->of_rank[r]][a.stage] : &input.step.programs[a.stage];
     a.spec = kinds ? &kinds->hosts[kinds->of_rank[r]] : &input.step.host;
     a.compiles = compiles(*a.program);
     a.host.slots.resize(a.program->slots);
@@ -138,8 +139,8 @@ void Job::run_operators(Member& a) {
       if (next.ready > end) break;
       book(a, next, end);
       const double work = a.segment_factor * next.cost->device;
-      end = a.profile != nullptr && !a.profile->steady() ? a.profile->end_of(end, work)
-                                                         : end + work;
+      end =
+          a.profile != nullptr && !a.profile->steady() ? a.profile->end_of(end, work) : end + work;
       a.launched.pop_front();
       --a.left;
       a.ends.push_back(end);
@@ -157,8 +158,8 @@ void Job::run_operators(Member& a) {
 void Job::book(Member& a, Launched& launched, double device) const {
   if (!a.compiles || std::exchange(launched.booked, true)) return;
   a.lag.wait(launched.free, launched.freed);
-  a.compile_stall += a.lag.issue({launched.host.main, launched.host.worker, device},
-                                 *launched.cost, a.host.factor);
+  a.compile_stall += a.lag.issue({launched.host.main, launched.host.worker, device}, *launched.cost,
+                                 a.host.factor);
 }
 
 void Job::end_segment(Member& a) {

@@ -193,8 +193,7 @@ double Job::issue_communication(Member& a, const OperatorCost& cost,
 
 /// What the segment takes is measured from when the device gets to it.
 void Job::compute(Member& a, std::uint32_t index, const Unit* unit) {
-  const Segment& segment =
-      a.program->segment(index, input_.step.network.classes.variant[a.rank]);
+  const Segment& segment = a.program->segment(index, input_.step.network.classes.variant[a.rank]);
   const double factor = segment_factor(a, index, unit);
   a.host.segment = &segment;
   a.host.next_operator = 0;

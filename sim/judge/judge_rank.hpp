@@ -131,9 +131,9 @@ struct Member {
   const SpeedProfile* profile = nullptr;
   std::deque<Launched> launched;
   bool awaits_operator = false;
-  std::deque<double> ends;          ///< of operators
-  std::size_t forgotten = 0;        ///< operators whose ends no host asks for any more
-  std::size_t left = 0;             ///< operators of the segment at hand
+  std::deque<double> ends;    ///< of operators
+  std::size_t forgotten = 0;  ///< operators whose ends no host asks for any more
+  std::size_t left = 0;       ///< operators of the segment at hand
   double begun = 0, segment_factor = 1, segment_worked = 0;
   double compile_stall = 0;  ///< in the segment at hand
   CompileLag lag;            ///< by the order in which it gets what was issued

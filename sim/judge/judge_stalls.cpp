@@ -81,8 +81,7 @@ double Job::segment_factor(Member& a, std::uint32_t segment, const Unit* unit) c
   if (input_.step.loads != nullptr && unit != nullptr && !attention.empty() &&
       attention[segment].scales()) {
     const AttentionLoads& loads = *input_.step.loads;
-    const AttentionLoad& load =
-        loads.sequences[loads.of_rank[a.rank]][unit->micro_batch.value];
+    const AttentionLoad& load = loads.sequences[loads.of_rank[a.rank]][unit->micro_batch.value];
     factor *= attention[segment].factor(load.pairs, load.tokens);
   }
   if (input_.step.stalls != nullptr && input_.step.stalls->spec.compute_jitter) {
