@@ -30,6 +30,7 @@ struct Launch {
   std::vector<std::pair<std::string, Place>> missing = {};
   std::string unset = {};       ///< the same in words, with what to give
   std::string program = {};     ///< that is launched: a file or a module
+  std::vector<std::string> first_words = {};  ///< between the program and its first flag
   std::size_t other_words = 0;  ///< behind it that are no flags: `data.batch=4`
 };
 

@@ -286,6 +286,8 @@ Launch read_shell(const std::string& path, const std::string& text, const ShellI
   read_launcher(shell, words, program, launch);
   if (program > 0) launch.program = words[program - 1].text;
   launch.other_words = other_words_of(words, program);
+  for (std::size_t i = program; i < words.size() && !words[i].text.starts_with('-'); ++i)
+    launch.first_words.push_back(words[i].text);
   const Place batch{path, 1, 1};  // the lines of Slurm
   const bool whole = launch.devices || launch.devices_per_node;
   if (!whole && !slurm.nodes.empty() && !slurm.of_node.empty()) {

@@ -1,0 +1,18 @@
+#pragma once
+#include "structured.hpp"
+
+/// Launches whose model is a folder of Hugging Face.
+namespace stepcast::launch {
+
+/// Makes the folder or name of a model the scenario's, where it is beside the launch file or where
+/// it says; else asks for --set model.hf_config, unless --set says the model. The answer is the
+/// file of its configuration, empty: it is not known.
+std::string set_model_folder(const Setting* named, const std::string& launch_file, Draft& draft);
+
+/// A document that a launch names, where it says or beside the launch file; nothing: not there.
+std::optional<std::string> file_beside(const std::string& launch_file, const std::string& named);
+
+std::optional<std::int64_t> import_mindspeed_fsdp2(const std::string& path, const std::string& text,
+                                                   const ImportOptions& options, Draft& draft);
+
+}  // namespace stepcast::launch
