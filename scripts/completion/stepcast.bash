@@ -35,15 +35,15 @@ _stepcast_options() {
     topology) echo "--devices --dot --platform --json --presets --help" ;;
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
     operator) echo "--cluster --ranks --m --k --n --groups --heads --head-size --sequence --batch --causal --top-k --generation --type --bytes --table --csv --json --set --presets --help" ;;
-    keys) echo "--arguments --from --deepspeed --ignore-unknown --devices --cluster --in --presets --help" ;;
+    keys) echo "--arguments --from --deepspeed --env --ignore-unknown --devices --cluster --in --presets --help" ;;
     new) echo "--model --cluster --devices --framework --sequence --global-batch --output --presets --help" ;;
     list) echo "--json --presets --help" ;;
     model) echo "--sequence --as --json --presets --help" ;;
     schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --put-off --latency --orders --width --svg --json --help" ;;
     sweep) echo "--sort --best --pareto --report --jobs --store --accept-builds --csv --json --filter --limit --shard --dry-run --presets --help" ;;
     results) echo "--sort --best --pareto --where --csv --json --help" ;;
-    campaign) echo "--arguments --from --deepspeed --ignore-unknown --devices --steps --tokens --within --seeds --set --cluster --model --framework --json --presets --help" ;;
-    scale) echo "--arguments --from --deepspeed --ignore-unknown --report --devices --weak --strong --set --engine --cluster --model --framework --jobs --store --accept-builds --seeds --svg --csv --json --presets --help" ;;
+    campaign) echo "--arguments --from --deepspeed --env --ignore-unknown --devices --steps --tokens --within --seeds --set --cluster --model --framework --json --presets --help" ;;
+    scale) echo "--arguments --from --deepspeed --env --ignore-unknown --report --devices --weak --strong --set --engine --cluster --model --framework --jobs --store --accept-builds --seeds --svg --csv --json --presets --help" ;;
     check) echo "--report --jobs --update --filter --tolerance --markdown --annotations --junit --presets --help" ;;
     diff) echo "--launch --set --cluster --model --framework --inputs --json --presets --help" ;;
     compare) echo "--launch --report --set --cluster --model --framework --inputs --rank --markdown --json --presets --help" ;;
@@ -51,7 +51,7 @@ _stepcast_options() {
     accuracy) echo "--components --left-out --by-script --plain --intervals --json --write --check --jobs --presets --help" ;;
     calibrate) echo "--cluster --start --from-results --device --numbers --output --jobs --presets --help" ;;
     worker) echo "--jobs --memory --seconds --no-files --confined --folder --help" ;;
-    choices) echo "--arguments --from --deepspeed --ignore-unknown --devices --set --cluster --model --framework --json --presets --help" ;;
+    choices) echo "--arguments --from --deepspeed --env --ignore-unknown --devices --set --cluster --model --framework --json --presets --help" ;;
     serve) echo "--port --host --allow-host --folder --jobs --open --help" ;;
     schema | completion) echo "--help" ;;
     *) echo "--version --help" ;;
@@ -87,7 +87,7 @@ _stepcast() {
     --algorithm) _stepcast_words "auto ring mesh one_shot nhr nb hd pairwise one_sided pipeline parallel hierarchical dimensions tree"; return ;;
     --type) _stepcast_words "bf16 fp16 fp8 bytes"; return ;;
     --causal) _stepcast_words "yes no"; return ;;
-    --generation) _stepcast_words "flash_1 flash_2 flash_3 flash_4 cudnn flash_triton library hand_tuned"; return ;;
+    --generation) _stepcast_words "flash_1 flash_2 flash_3 flash_4 cudnn flash_triton cudnn_mxfp8 library hand_tuned"; return ;;
     --network) _stepcast_words "ports pairwise"; return ;;
     --set | --ranks | --stride | --size | --devices | --sequence | --trace-ranks | --top | --workers) return ;;   # a value of the user's own
     --m | --k | --n | --groups | --heads | --head-size | --batch | --bytes) return ;;

@@ -118,6 +118,11 @@ void free_network(NetworkMap& network, const Ideal& ideal,
 
 }  // namespace
 
+bool needs_simgrid(const Scenario& scenario) {
+  return scenario.simulate.engine == StepEngine::simgrid ||
+         scenario.simulate.sharing == Sharing::simgrid;
+}
+
 StallsSpec without_spread(StallsSpec spec) {
   spec.spread.reset();
   return spec;

@@ -192,7 +192,7 @@ void add_named(const Node& module, const char* key, const std::string& folder,
   const auto file = is_file(beside) ? std::optional(beside) : primus_file(path, folder, name);
   if (file) return add_extended(*file, inputs, 0, all);
   draft.wrong({named->place, std::string("modules..") + key,
-               "names " + name + ", which stands in primus/configs/" + folder +
+               "names " + name + ", a file in primus/configs/" + folder +
                    "/megatron of Primus' repository; give the experiment inside that repository, "
                    "or the arguments that its run prints (--arguments LOG)"});
 }

@@ -135,6 +135,16 @@ constexpr Flag mindformers_table[] = {
      "as param_init_type"},
     {"model.model_config.hidden_dropout_rate", one, taken, "training.dropout", "above 0"},
     {"model.model_config.use_ring_attention", one, taken, "parallel.context_algorithm", "ring"},
+    {"model.model_config.pet_config.pet_type", one, taken, "training.adapters.rank",
+     "lora, or none: all weights are trained"},
+    {"model.model_config.pet_config.lora_rank", one, taken, "training.adapters.rank",
+     "8 unless given"},
+    {"model.model_config.pet_config.target_modules", any, taken, "training.adapters.targets",
+     "wq, wk, wv, wo, w1, w2, w3, linear_qkv and the like, between |"},
+    {"model.model_config.pet_config.lora_dropout", one, taken, "training.adapters.dropout",
+     "above 0"},
+    {"model.model_config.pet_config", any, lacking, "training.adapters.targets",
+     "another kind of adapter", false, "", true},
     {"recompute_config.select_recompute", any, refused, "training.recompute",
      "recomputation by operator", false, "False"},
     {"recompute_config.select_comm_recompute", any, unmodelled, "training.recompute",
@@ -248,6 +258,10 @@ constexpr IgnoredFlags mindformers_ignored_table[] = {
      "monitor_config save_checkpoint layer_scale layer_decay lr_scale_factor lr_scale infer "
      "print_separate_loss ignore_data_skip"},
     {"optimizer and learning rate", "optimizer lr_schedule runner_wrapper"},
+    {"scaling and initialisation of adapters",
+     "model.model_config.pet_config.lora_alpha model.model_config.pet_config.lora_a_init "
+     "model.model_config.pet_config.lora_b_init "
+     "model.model_config.pet_config.freeze_include model.model_config.pet_config.freeze_exclude"},
     {"data", "train_dataset train_dataset_task runner_config"},
     {"how graphs are made and files are written",
      "context parallel.parallel_mode parallel.gradients_mean parallel.enable_alltoall "

@@ -65,6 +65,19 @@ constexpr Flag mindspeed_table[] = {
     {"--enable-recompute-layers-per-pp-rank", none, taken, "training.recompute",
      "n of block counts per stage, the first chunk first"},
     {"--layerzero", none, taken, "parallel.zero", "3"},
+    {"--lora-target-modules", any, taken, "training.adapters.targets",
+     "linear_qkv, linear_proj, linear_fc1, linear_fc2"},
+    {"--lora-r", one, taken, "training.adapters.rank",
+     "16 unless given; counts only with --lora-target-modules"},
+    {"--qlora-nf4", none, taken, "training.adapters.frozen", "nf4"},
+    {"--lora-fusion", none, unmodelled, "training.adapters",
+     "exchanges of the products beside kernels of the adapters"},
+    {"--lora-modules-to-save", any, lacking, "training.adapters.trained",
+     "modules that are trained whole beside adapters"},
+    {"--lora-register-forward-hook", any, unmodelled, "training.adapters",
+     "gradients below the first adapter"},
+    {"--lu-lora-final-layer-index", one, lacking, "training.adapters.layers",
+     "layers with adapters of another kind"},
 
     {"--moe-alltoall-mc2", none, refused, "moe.overlap",
      "pieces of its kernel, which the file does not say"},
@@ -184,6 +197,9 @@ constexpr Flag mindspeed_table[] = {
 };
 
 constexpr IgnoredFlags mindspeed_ignored_table[] = {
+    {"scaling, weights and checkpoints of adapters",
+     "lora-alpha lora-load lora-ckpt-filter save-lora-to-hf qlora-save-dequantize lu-lora-lr "
+     "lu-lora-lr-ratio"},
     {"how the kernel of attention is called",
      "sparse-mode pre-tockens next-tockens shape-order use-fusion-attn-v2 mla-mm-split "
      "mla-fa-divide-qk fa-without-pad attention-mask-type use-ring-exchange-attn "

@@ -129,10 +129,35 @@ constexpr Flag nemo_table[] = {
     {"model.window_size", any, taken, "model.attention.window", "--window-size"},
     {"model.window_attn_skip_freq", any, taken, "model.attention.full_every",
      "--window-attn-skip-freq"},
-    {"peft", any, lacking, "training.adapters", "training of adapters beside frozen weights", false,
-     "", true},
-    {"model.peft", any, lacking, "training.adapters", "training of adapters beside frozen weights",
-     false, "none", true},
+    {"peft._target_", one, taken, "training.adapters.products",
+     "LoRA, or CanonicalLoRA: adapters of each part"},
+    {"peft.dim", one, taken, "training.adapters.rank", "32 unless given"},
+    {"peft.target_modules", any, taken, "training.adapters.targets",
+     "linear_qkv, linear_proj, linear_fc1, linear_fc2; all of them unless given"},
+    {"peft.dropout", one, taken, "training.adapters.dropout", "above 0"},
+    {"peft.exclude_modules", any, refused, "training.adapters.targets",
+     "all modules but those; give the others"},
+    {"peft.a2a_experimental", one, unmodelled, "training.adapters.split",
+     "an exchange instead of a gather", false, "false"},
+    {"peft.sequence_parallel_input_regather", one, unmodelled, "training.adapters",
+     "inputs that are gathered again", false, "false"},
+    {"peft.lora_dtype", one, refused, "training.precision", "adapters in another type", false,
+     "null"},
+    {"peft", any, lacking, "training.adapters.targets", "another kind of adapter", false, "", true},
+    {"model.peft.peft_scheme", one, taken, "training.adapters.rank",
+     "lora, or none: all weights are trained"},
+    {"model.peft.lora_tuning.adapter_dim", one, taken, "training.adapters.rank", "32 unless given"},
+    {"model.peft.lora_tuning.target_modules", any, taken, "training.adapters.targets",
+     "attention_qkv, attention_dense, mlp_fc1, mlp_fc2, attention, mlp, all"},
+    {"model.peft.lora_tuning.adapter_dropout", one, taken, "training.adapters.dropout", "above 0"},
+    {"model.peft.lora_tuning.variant", one, refused, "training.adapters.products",
+     "other adapters of each part; give --set training.adapters.products=apart", false, "nemo"},
+    {"model.peft.lora_tuning.layer_selection", any, lacking, "training.adapters.layers",
+     "adapters of some layers alone"},
+    {"model.peft.lora_tuning.weight_tying", one, lacking, "training.adapters.tied",
+     "adapters that layers share", false, "false"},
+    {"model.peft", any, lacking, "training.adapters.targets", "another kind of adapter", false,
+     "none", true},
     {"model.moe_router_load_balancing_type", any, taken, "moe.router.aux_loss",
      "--moe-router-load-balancing-type"},
     {"model.moe_aux_loss_coeff", any, taken, "moe.router.aux_loss", "--moe-aux-loss-coeff"},
@@ -249,6 +274,11 @@ constexpr IgnoredFlags nemo_ignored_table[] = {
      "model.moe_router_bias_update_rate model.params_dtype model.pipeline_dtype "
      "model.autocast_dtype model.should_pad_vocab ddp.average_in_collective "
      "ddp.check_for_nan_in_grad"},
+    {"scaling and initialisation of adapters, and those of other kinds",
+     "peft.alpha peft.dropout_position peft.lora_A_init_method peft.lora_B_init_method "
+     "peft.normalize_moe_lora peft.share_expert_adapters peft.experts_shared_outer_loras "
+     "model.peft.lora_tuning model.peft.adapter_tuning model.peft.p_tuning model.peft.ia3_tuning "
+     "model.peft.restore_from_path model.peft.restore_from_ckpt"},
 };
 
 }  // namespace

@@ -61,9 +61,9 @@ bool is_megatron_deepspeed(const std::string& text) {
 std::string other_python(const std::string& text) {
   const std::string run = ", which is never run; give ";
   if (has(text, "megatron.bridge") || has(text, "ConfigContainer"))
-    return "is a recipe of Megatron-Bridge" + run + "the run_config.yaml that a run of it writes";
+    return "is a recipe of Megatron-Bridge" + run + "the run_config.yaml that its run writes";
   if (has(text, "nemo_run") || has(text, "nemo.collections"))
-    return "is a recipe of NeMo" + run + "the configuration that a run of it writes (--arguments)";
+    return "is a recipe of NeMo" + run + "the configuration that its run writes (--arguments)";
   if (has(text, "model = dict(") && has(text, "parallel = dict("))
     return "is a configuration of InternEvo in Python, which is not read; give a scenario "
            "(stepcast new, framework: internevo-0.2)";

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "adapters.hpp"
 #include "megatron.hpp"
 #include "stepcast/base/foreign_document.hpp"
 #include "stepcast/base/text.hpp"
@@ -330,6 +331,22 @@ void import_small(Recipe& r) {
     draft.set_where_used("moe.router.score", "sigmoid", {score});
 }
 
+/// MindSpore cuts the matrix on the side on which the product is cut.
+void import_adapters(Recipe& r) {
+  const Setting* kind = r.field({"pet_config.pet_type"});
+  if (kind == nullptr) return;
+  if (const std::string name = r.args.text(kind->name); name != "lora" && name != "LoRA")
+    return r.args.fail(*kind, "is '" + name + "', which training.adapters lacks, allowed: lora");
+  set_adapters({.rank = r.field({"pet_config.lora_rank"}),
+                .targets = r.field({"pet_config.target_modules"}),
+                .dropout = r.field({"pet_config.lora_dropout"}),
+                .otherwise = 8,
+                .usual = {"wq", "wv"},
+                .split = "one"},
+               r.args, r.draft);
+  r.draft.expect(*kind);
+}
+
 }  // namespace
 
 std::optional<std::int64_t> import_mindformers(const std::string& path, const std::string& text,
@@ -366,6 +383,7 @@ std::optional<std::int64_t> import_mindformers(const std::string& path, const st
   import_recompute(recipe);
   import_runtime(recipe);
   import_small(recipe);
+  import_adapters(recipe);
   return options.devices ? options.devices : shipped;
 }
 

@@ -95,7 +95,7 @@ void settle_unknown(Framework framework, const std::vector<Setting>& unknown, st
         {{{unknown.front().place.file},
           {},
           what + ": " + std::to_string(unknown.size()) + " of its " + std::to_string(all) +
-              " names are none of " + std::string(flag_table(framework).title) + " (" +
+              " names are not those of " + std::string(flag_table(framework).title) + " (" +
               first_names(unknown) + " ..); " + remedy()}});
   }
   if (unknown.empty()) return;

@@ -143,7 +143,8 @@ std::vector<double> breakdown_of(const Forecast& forecast) {
   const RankTimes& mean = forecast.mean;
   std::vector<double> parts{mean.computing.value()};
   for (const Seconds& exposed : mean.exposed) parts.push_back(exposed.value());
-  for (const Seconds& part : {mean.bubble, mean.host_stall, mean.compile_stall, mean.other_idle})
+  for (const Seconds& part :
+       {mean.bubble, mean.host_stall, mean.compile_stall, mean.other_idle, mean.fleet})
     parts.push_back(part.value());
   return parts;
 }

@@ -3,6 +3,7 @@
 #include "errors_of.hpp"
 #include "sim/small_scenario.hpp"
 #include "temporary_files.hpp"
+#include "wrong_adapters.hpp"
 #include "wrong_gradients.hpp"
 #include "wrong_host.hpp"
 #include "wrong_levels.hpp"
@@ -379,6 +380,8 @@ const WrongOverride wrong_overrides[] = {
      "of "
      "micro-batches (8)"},
 };
+INSTANTIATE_TEST_SUITE_P(Adapters, WrongOverrides, ::testing::ValuesIn(wrong_adapters),
+                         override_name);
 INSTANTIATE_TEST_SUITE_P(, WrongOverrides, ::testing::ValuesIn(wrong_overrides), override_name);
 INSTANTIATE_TEST_SUITE_P(Gradients, WrongOverrides, ::testing::ValuesIn(wrong_gradients),
                          override_name);
