@@ -19,6 +19,7 @@ constexpr std::array shades{
     Shade{"context", "#558b2f", "#8fc255", 107}, Shade{"offload", "#8d5a3c", "#c99470", 137},
     Shade{"bubble", "#a3adbb", "#7a8696", 245}, Shade{"host", "#d0461b", "#f2683c", 202},
     Shade{"compile", "#7d0f2b", "#ffb3a7", 131}, Shade{"idle", "#b04fc0", "#d88ae6", 134},
+    Shade{"fleet", "#37474f", "#b5c3cb", 240},
     // Units of the pipeline.
     Shade{"forward", "#2f6fb5", "#5b9be0", 68}, Shade{"backward", "#4f9fd3", "#7cc4ef", 74},
     Shade{"weight", "#6f9d8c", "#7fae9c", 108}, Shade{"beside", "#7d8fa3", "#8496ab", 103},
@@ -27,7 +28,7 @@ constexpr std::array shades{
     Shade{"optimizer", "#6f9d8c", "#7fae9c"}, Shade{"activations", "#e69f00", "#f0b429"},
     Shade{"buffers", "#b04fc0", "#d88ae6"}};
 
-std::string variables(std::string_view Shade::* ground) {
+std::string variables(std::string_view Shade::*ground) {
   std::string text = "{";
   for (const Shade& each : shades)
     text += "--" + std::string(each.name) + ":" + std::string(each.*ground) + ";";
@@ -38,9 +39,7 @@ std::string variables(std::string_view Shade::* ground) {
 
 std::span<const Shade> palette() { return shades; }
 
-const Shade& shade(std::string_view name) {
-  return *std::ranges::find(shades, name, &Shade::name);
-}
+const Shade& shade(std::string_view name) { return *std::ranges::find(shades, name, &Shade::name); }
 
 std::string terminal_code(std::string_view name) {
   return "38;5;" + std::to_string(shade(name).terminal);

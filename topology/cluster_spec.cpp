@@ -355,6 +355,7 @@ void describe(Visitor& visitor, ClusterSpec& spec) {
                  between(0, max_devices), true});
         v.field({"nodes", &spec.allocation[i].nodes, "so many from it on", count});
       });
+  describe_fleet(visitor, spec.fleet);
   describe_costs(visitor, spec.costs);
   visitor.optional_list(
       "kinds", "nodes of several kinds, each as a cluster file has them (heterogeneous.md)",

@@ -178,7 +178,8 @@ Json PageData::stage(const std::string& name, const RankTimes& t, const StageFor
               {"bubble", t.bubble.value()},
               {"host", t.host_stall.value()},
               {"compile", t.compile_stall.value()},
-              {"idle", t.other_idle.value()}}},
+              {"idle", t.other_idle.value()},
+              {"fleet", t.fleet.value()}}},
             {"exposed", exposed}};
   if (!of) return json;
   std::string layers;

@@ -1,9 +1,10 @@
-/* The parts of a step, the exposed communication by kind: a colour of its own for each of the eleven. */
+/* The parts of a step, the exposed communication by kind: a colour of its own for each of the twelve. */
 const kinds = ['tensor', 'expert', 'pipeline', 'data', 'context', 'offload'];
-const elevenParts = [['computing', 'computing', s => s.parts.computing],
+const colouredParts = [['computing', 'computing', s => s.parts.computing],
   ...kinds.map(kind => [kind, `exposed ${kind} communication`, s => s.exposed[kind] || 0]),
   ['bubble', 'bubble', s => s.parts.bubble], ['host', 'host stall', s => s.parts.host],
-  ['compile', 'compile stall', s => s.parts.compile], ['idle', 'other idle', s => s.parts.idle]];
+  ['compile', 'compile stall', s => s.parts.compile], ['idle', 'other idle', s => s.parts.idle],
+  ['fleet', 'fleet', s => s.parts.fleet || 0]];
 const compiles = () => data.stages.some(stage => stage.parts.compile > 0);
 
 function headline() {
@@ -19,7 +20,7 @@ function headline() {
 function breakdown() {
   const block = section('breakdown', 'Where the time goes',
     'Each bar is the step of a mean rank of the stage; its parts add up to the step time.');
-  const shown = elevenParts.filter(([, , of]) => data.stages.some(stage => of(stage) > 0));
+  const shown = colouredParts.filter(([, , of]) => data.stages.some(stage => of(stage) > 0));
   legend(block, shown);
   const width = room, height = 24 * data.stages.length + 34, left = 74;
   const chart = svg(block, width, height, 'Breakdown of the step per stage');

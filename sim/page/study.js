@@ -1,7 +1,7 @@
 /* Pages of compare (of a profile too), explain and check: what each writes as JSON, drawn. */
 const answer = data.answer;
-const breakdownParts = ['computing', ...kinds, 'bubble', 'host_stall', 'compile_stall', 'other_idle'];
-const partShade = { host_stall: 'host', compile_stall: 'compile', other_idle: 'idle' };
+const breakdownParts = ['computing', ...kinds, 'bubble', 'host_stall', 'compile_stall', 'other_idle', 'fleet'];
+const partShade = { host_stall: 'host', compile_stall: 'compile', other_idle: 'idle', fleet: 'fleet' };
 const partText = part => kinds.includes(part) ? `exposed ${part} communication` : part.replace('_', ' ');
 const signedSeconds = value => `${value > 0 ? '+' : value < 0 ? '-' : ''}${seconds(Math.abs(value))}`;
 const signedPercent = value => `${value >= 0 ? '+' : '-'}${percent(Math.abs(value))}`;

@@ -135,7 +135,7 @@ std::string percent(const std::optional<double>& share) {
 
 /// What failures and checkpoints leave, and what the best interval would.
 std::string reliability_line(const Scenario& scenario, const Forecast& forecast) {
-  const auto r = reliability(scenario, forecast.timeline);
+  const auto r = reliability(scenario, forecast.timeline, forecast.mean.fleet);
   if (!r) return "";
   std::string text = fmt::format("  goodput        {:>10}   ", percent(r->goodput));
   if (r->checkpoint_interval) {
@@ -265,6 +265,12 @@ std::string state_lines(const Scenario& scenario, const Forecast& forecast) {
 /// What persistent differences cost, and how the steps of several seeds differ.
 std::string spread_lines(const Forecast& forecast) {
   std::string text;
+  if (forecast.fleet)
+    text += fmt::format(
+        "  fleet          {:>9.1f}%    of the step, on average: {} of equal devices; 80% of fleets "
+        "{} to {}\n",
+        100 * (forecast.fleet->cost / forecast.step_time), human(forecast.fleet->flawless),
+        human(forecast.fleet->low), human(forecast.fleet->high));
   if (forecast.spread) {
     const auto& folded = forecast.spread->folded;
     text += fmt::format(
@@ -336,6 +342,7 @@ std::vector<Part> parts_of(const RankTimes& t) {
   parts.push_back({"host stall", t.host_stall, "host"});
   if (t.compile_stall > Seconds{0}) parts.push_back({"compile stall", t.compile_stall, "compile"});
   parts.push_back({"other idle", t.other_idle, "idle"});
+  if (t.fleet > Seconds{0}) parts.push_back({"fleet", t.fleet, "fleet"});
   return parts;
 }
 

@@ -2,7 +2,8 @@
 const EXPOSED = ['tensor', 'expert', 'pipeline', 'data', 'context', 'offload'];
 const PARTS = [['computing', 'computing', 'computing'], ['communication_exposed', 'exposed communication', 'exposed'],
   ['bubble', 'bubble', 'bubble'], ['host_stall', 'host stall', 'host'],
-  ['compile_stall', 'compile stall', 'compile'], ['other_idle', 'other idle', 'idle']];
+  ['compile_stall', 'compile stall', 'compile'], ['other_idle', 'other idle', 'idle'],
+  ['fleet', 'fleet', 'fleet']];
 const significant = (value, unit) => `${Number(value.toPrecision(4))} ${unit}`.trim();
 const seconds = value => {
   const size = Math.abs(value);

@@ -47,6 +47,31 @@ std::string series_of(const Sweep& sweep, const PointResult& row) {
   return label(values);
 }
 
+/// Of single fleets, where no seeds were run: one of ten is slower than p10 says, one faster.
+std::optional<EfficiencyBand> fleet_band(const PointTable& table, std::size_t i) {
+  const PointResult& row = table.rows[i];
+  const auto low = row.number("fleet_p10_s"), high = row.number("fleet_p90_s");
+  if (!low || !high) return {};
+  const double ideal = *table.efficiency[i] * *row.number("step_time_s");
+  return EfficiencyBand{.p10 = ideal / *high, .p50 = *table.efficiency[i], .p90 = ideal / *low};
+}
+
+/// The efficiency of equal devices against equal devices.
+std::optional<double> flawless_efficiency(const Sweep& sweep, const PointTable& table,
+                                          std::size_t i) {
+  const PointResult& row = table.rows[i];
+  const auto base = baseline_point(sweep, static_cast<std::size_t>(row.point));
+  if (!base) return {};
+  const auto found =
+      std::ranges::find(table.rows, static_cast<std::int64_t>(*base), &PointResult::point);
+  if (found == table.rows.end() || !found->simulated()) return {};
+  const auto share = [](const PointResult& of) {
+    return 1 - *of.number("fleet_s") / *of.number("step_time_s");
+  };
+  if (share(row) == 1 && share(*found) == 1) return {};
+  return *table.efficiency[i] * share(*found) / share(row);
+}
+
 /// Efficiency in percent over devices, of each series.
 class Efficiencies {
  public:
@@ -56,9 +81,13 @@ class Efficiencies {
       if (table.efficiency.empty() || !table.efficiency[i]) continue;
       const double devices = *table.rows[i].number("devices");
       const double percent = 100 * *table.efficiency[i];
-      const auto band = efficiency_band(table, i);
-      series_[series_of(sweep, table.rows[i])].push_back({devices, percent, band});
+      auto band = efficiency_band(table, i);
+      seeds_ = seeds_ || band.has_value();
+      if (!band) band = fleet_band(table, i);
+      const auto flawless = flawless_efficiency(sweep, table, i);
+      series_[series_of(sweep, table.rows[i])].push_back({devices, percent, band, flawless});
       bands_ = bands_ || band.has_value();
+      if (flawless) highest = std::max(highest, 100 * *flawless);
       if (band) highest = std::max(highest, 100 * band->p90);
       least_ = std::min(least_, devices);
       most_ = std::max(most_, devices);
@@ -69,9 +98,11 @@ class Efficiencies {
 
   /// Both axes labelled; devices on a scale of doublings.
   std::string panel() const {
-    const char* title = bands_
+    const char* title = seeds_
                             ? "scaling efficiency [%] over devices, mean and 10 % to 90 % of seeds"
-                            : "scaling efficiency [%] over devices";
+                        : bands_ ? "scaling efficiency [%] over devices, 10 % to 90 % of fleets; "
+                                   "dashed: equal devices"
+                                 : "scaling efficiency [%] over devices";
     std::string svg = text_at(left_edge + panel_width / 2, top_edge - 20, title);
     for (int tick = 0; tick <= high_; tick += 20)
       svg += line(left_edge, y(tick), left_edge + panel_width, y(tick), "#DDDDDD") +
@@ -94,6 +125,7 @@ class Efficiencies {
   struct Place {
     double devices, percent;
     std::optional<EfficiencyBand> band;
+    std::optional<double> flawless;
   };
 
   double x(double devices) const {
@@ -104,8 +136,9 @@ class Efficiencies {
 
   /// The first one labels the devices.
   std::string curve(const std::vector<Place>& points, std::size_t index) const {
-    std::string svg, path, upper, lower;
-    for (const auto& [devices, percent, band] : points) {
+    std::string svg, path, upper, lower, equal;
+    for (const auto& [devices, percent, band, flawless] : points) {
+      if (flawless) equal += fmt::format("{:.1f},{:.1f} ", x(devices), y(100 * *flawless));
       if (band) {
         upper += fmt::format("{:.1f},{:.1f} ", x(devices), y(100 * band->p90));
         lower.insert(0, fmt::format("{:.1f},{:.1f} ", x(devices), y(100 * band->p10)));
@@ -119,6 +152,10 @@ class Efficiencies {
     if (!upper.empty())
       svg += fmt::format("<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"0.2\"/>\n",
                          upper + lower, colour(index));
+    if (!equal.empty())
+      svg += fmt::format(
+          "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-dasharray=\"4 3\"/>\n", equal,
+          colour(index));
     return svg +
            fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n",
                        path, colour(index));
@@ -126,7 +163,7 @@ class Efficiencies {
 
   std::map<std::string, std::vector<Place>> series_;
   double least_ = 1e300, most_ = 0, high_ = 100;
-  bool bands_ = false;
+  bool bands_ = false, seeds_ = false;
 };
 
 /// A bar per point, from the bottom the parts of its step in percent.
