@@ -147,8 +147,7 @@ TEST(FleetStep, NightlyIsTheMeanOfSeeds) {
     const Formula formula = formula_of(scenario, {expected[2], expected[3]}, seeds);
     // What communication hides, or the host bounds, the draws do not move either.
     const double moved = (expected[0] / expected[1] - 1) / (formula.expected - 1);
-    const double luck =
-        1 + moved * (mean_of(formula.of_seeds).mean / formula.expected - 1);
+    const double luck = 1 + moved * (mean_of(formula.of_seeds).mean / formula.expected - 1);
     const double plain = expected[0] / mean.mean - 1, off = expected[0] * luck / mean.mean - 1;
     EXPECT_NEAR(off, 0, 0.005) << i << ": " << joined(random_fleet_plan(i));
     EXPECT_NEAR(plain, 0, 0.005 + 3 * mean.doubt / mean.mean) << i;
