@@ -28,7 +28,7 @@ constexpr std::array shades{
     Shade{"optimizer", "#6f9d8c", "#7fae9c"}, Shade{"activations", "#e69f00", "#f0b429"},
     Shade{"buffers", "#b04fc0", "#d88ae6"}};
 
-std::string variables(std::string_view Shade::* ground) {
+std::string variables(std::string_view Shade::*ground) {
   std::string text = "{";
   for (const Shade& each : shades)
     text += "--" + std::string(each.name) + ":" + std::string(each.*ground) + ";";
@@ -39,9 +39,7 @@ std::string variables(std::string_view Shade::* ground) {
 
 std::span<const Shade> palette() { return shades; }
 
-const Shade& shade(std::string_view name) {
-  return *std::ranges::find(shades, name, &Shade::name);
-}
+const Shade& shade(std::string_view name) { return *std::ranges::find(shades, name, &Shade::name); }
 
 std::string terminal_code(std::string_view name) {
   return "38;5;" + std::to_string(shade(name).terminal);

@@ -1,7 +1,6 @@
 #include "stage_pieces.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "activations.hpp"
@@ -14,22 +13,6 @@
 namespace stepcast {
 
 namespace {
-
-/// Layers of the chunk that run their forward pass again, counted from its first.
-std::int64_t recomputed_layers(const WorkloadSpec& spec, const LayerTable::Slice& slice,
-                               std::size_t chunk, Stage stage) {
-  switch (spec.training.recompute) {
-    case TrainingSpec::Recompute::full:
-      return slice.count;
-    case TrainingSpec::Recompute::table:
-      return spec.training.recompute_layers[chunk][stage.value];
-    case TrainingSpec::Recompute::none:
-    case TrainingSpec::Recompute::selective:
-    case TrainingSpec::Recompute::modules:
-      break;
-  }
-  return 0;
-}
 
 /// Of attention cores, without their projections.
 double attention_flops(const LayerItems& items) {
@@ -61,6 +44,21 @@ bool has_experts(const ModelSpec& model, PieceKind kind) {
 }
 
 }  // namespace
+
+std::int64_t recomputed_layers(const WorkloadSpec& spec, const LayerTable::Slice& slice,
+                               std::size_t chunk, Stage stage) {
+  switch (spec.training.recompute) {
+    case TrainingSpec::Recompute::full:
+      return slice.count;
+    case TrainingSpec::Recompute::table:
+      return spec.training.recompute_layers[chunk][stage.value];
+    case TrainingSpec::Recompute::none:
+    case TrainingSpec::Recompute::selective:
+    case TrainingSpec::Recompute::modules:
+      break;
+  }
+  return 0;
+}
 
 Share& Share::operator+=(const Share& other) {
   dense += other.dense;
@@ -195,18 +193,18 @@ Bytes waiting_gradients(const WorkloadSpec& spec, const ClusterSpec& cluster,
   return Bytes{most};
 }
 
-const Piece& PieceLibrary::piece(const PieceKey& key) {
-  const auto [place, fresh] = lowered_.try_emplace(key);
-  Piece& piece = place->second;
-  if (!fresh) return piece;
+const PieceRows::Rows& PieceRows::of(const PieceKey& key, const DeviceSpec& device) {
+  const auto [place, fresh] = made_.try_emplace(key);
+  Rows& rows = place->second;
+  if (!fresh) return rows;
+  Piece& piece = rows.counted;
   const bool experts = has_experts(spec_.model, key.kind) && !loads_.even();
-  const PassOrders orders = pass_orders(spec_, builder_.cluster(), key, loads_.of(key.loads));
+  const PassOrders orders = pass_orders(spec_, cluster_, key, loads_.of(key.loads));
   // Ranks with other loads run the same instructions on other amounts of work.
-  std::array<std::vector<LayerItems>, 5> items;
   for (std::size_t variant = 0; variant < (experts ? loads_.rank_of.size() : 1); ++variant) {
     const ExpertLoads& of_layer = loads_.of(key.loads);
     const double load = experts ? loads_.load(key.loads, variant) : of_layer.largest();
-    Passes passes = build_passes(spec_, builder_.device(), key, of_layer, load, orders);
+    Passes passes = build_passes(spec_, device, key, of_layer, load, orders);
     const double ranks = experts ? loads_.part_of_ranks(variant) : 1;
     piece.forward_flops += ranks * total_flops(passes.forward).value();
     piece.backward_flops += ranks * total_flops(passes.backward).value();
@@ -217,19 +215,28 @@ const Piece& PieceLibrary::piece(const PieceKey& key) {
     piece.parameters = {passes.dense_parameters, passes.expert_parameters};
     piece.trained = {passes.trained_dense, passes.trained_expert};
     piece.replicated = passes.replicated_parameters;
-    items[0].push_back(std::move(passes.forward));
-    items[1].push_back(std::move(passes.backward));
-    items[2].push_back(std::move(passes.backward_input));
-    items[3].push_back(std::move(passes.backward_weight));
-    items[4].push_back(std::move(passes.recomputed));
+    rows.items[0].push_back(std::move(passes.forward));
+    rows.items[1].push_back(std::move(passes.backward));
+    rows.items[2].push_back(std::move(passes.backward_input));
+    rows.items[3].push_back(std::move(passes.backward_weight));
+    rows.items[4].push_back(std::move(passes.recomputed));
   }
   piece.key = key;
   piece.one_byte = gathered_in_fp8(spec_, key);
-  builder_.lower(items[0], piece.forward);
-  builder_.lower(items[1], piece.backward);
-  builder_.lower(items[2], piece.backward_input);
-  builder_.lower(items[3], piece.backward_weight);
-  builder_.lower(items[4], piece.recompute);
+  return rows;
+}
+
+const Piece& PieceLibrary::piece(const PieceKey& key) {
+  const auto [place, fresh] = lowered_.try_emplace(key);
+  Piece& piece = place->second;
+  if (!fresh) return piece;
+  const PieceRows::Rows& rows = rows_.of(key, builder_.device());
+  piece = rows.counted;
+  builder_.lower(rows.items[0], piece.forward);
+  builder_.lower(rows.items[1], piece.backward);
+  builder_.lower(rows.items[2], piece.backward_input);
+  builder_.lower(rows.items[3], piece.backward_weight);
+  builder_.lower(rows.items[4], piece.recompute);
   return piece;
 }
 

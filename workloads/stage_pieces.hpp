@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <compare>
 #include <map>
 #include <utility>
@@ -88,11 +89,38 @@ Bytes waiting_gradients(const WorkloadSpec& spec, const ClusterSpec& cluster,
 
 class HostOffload;
 
+/// Layers of the chunk that run their forward pass again, counted from its first.
+std::int64_t recomputed_layers(const WorkloadSpec& spec, const LayerTable::Slice& slice,
+                               std::size_t chunk, Stage stage);
+
+/// The rows of pieces before they are lowered, which are the same on all stages of a job.
+class PieceRows {
+ public:
+  struct Rows {
+    Piece counted;  ///< all of the piece but its instructions
+    /// Forward, backward, backward_input, backward_weight and recompute, by variant.
+    std::array<std::vector<LayerItems>, 5> items;
+  };
+  /// All outlive the rows.
+  PieceRows(const WorkloadSpec& spec, const LayerLoads& loads, const ClusterSpec& cluster)
+      : spec_{spec}, loads_{loads}, cluster_{cluster} {}
+  /// `device` as kernels of a step find it.
+  const Rows& of(const PieceKey& key, const DeviceSpec& device);
+
+ private:
+  const WorkloadSpec& spec_;
+  const LayerLoads& loads_;
+  const ClusterSpec& cluster_;
+  std::map<PieceKey, Rows> made_;
+};
+
 class PieceLibrary {
  public:
-  PieceLibrary(const WorkloadSpec& spec, const LayerLoads& loads, ProgramBuilder& builder)
+  PieceLibrary(const WorkloadSpec& spec, const LayerLoads& loads, PieceRows& rows,
+               ProgramBuilder& builder)
       : spec_{spec},
         loads_{loads},
+        rows_{rows},
         builder_{builder},
         active_{active_experts(spec.model, spec.training, spec.moe)} {}
   /// Of the layers of one chunk, for one slice of the sequence.
@@ -114,6 +142,7 @@ class PieceLibrary {
 
   const WorkloadSpec& spec_;
   const LayerLoads& loads_;
+  PieceRows& rows_;
   ProgramBuilder& builder_;
   const double active_;  ///< part of the experts that work in a step
   std::map<PieceKey, Piece> lowered_;

@@ -12,7 +12,7 @@ namespace {
 constexpr Range batch = between(1, 1 << 30);
 
 void describe(Visitor& v, AdapterSpec& spec) {
-  v.field({"rank", &spec.rank, "of every adapter; 0: there are none, and all weights are trained",
+  v.field({"rank", &spec.rank, "of every adapter; 0: no adapters, all weights are trained",
            between(0, 1 << 16)});
   Choice targets = choice(spec.targets, {{"all"}, {"modules"}});
   targets.set_of_words = {
@@ -61,7 +61,7 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
        "tiles of 128, with a transposed copy; mxfp8: by groups of 32; deepseek: by tiles of 128, "
        "each copy when needed"});
   visitor.field({"fp8_head", &spec.fp8_head,
-                 "the output head multiplies in FP8, too in fp8_mixed (docs/models/fp8.md)"});
+                 "the output head of fp8_mixed multiplies in FP8 too (docs/models/fp8.md)"});
   using Recompute = TrainingSpec::Recompute;
   Choice recompute = choice(spec.recompute, {{name(Recompute::none)},
                                              {name(Recompute::selective)},
@@ -118,19 +118,20 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
                  "cross entropies that the trainer measures beside the loss, each by a log-softmax "
                  "over FP32 logits of every micro-batch (docs/models/operators.md)",
                  between(0, 64)});
-  visitor.field({"attention",
-                 choice(spec.attention, {{"fused"},
-                                         {"flash_1"},
-                                         {"flash_2"},
-                                         {"flash_3"},
-                                         {"cudnn"},
-                                         {"flash_triton"},
-                                         {"cudnn_mxfp8"},
-                                         {"unfused"}}),
-                 "fused: one kernel, causal blocks left out, as the device's usual library has it; "
-                 "flash_1, flash_2, flash_3, cudnn, flash_triton: that kernel; cudnn_mxfp8: cuDNN's in "
-                 "MXFP8, with casts (docs/models/fp8.md); unfused: products, softmax and dropout over "
-                 "the whole matrix of scores"});
+  visitor.field(
+      {"attention",
+       choice(spec.attention, {{"fused"},
+                               {"flash_1"},
+                               {"flash_2"},
+                               {"flash_3"},
+                               {"cudnn"},
+                               {"flash_triton"},
+                               {"cudnn_mxfp8"},
+                               {"unfused"}}),
+       "fused: one kernel, causal blocks left out, as the device's usual library has it; "
+       "flash_1, flash_2, flash_3, cudnn, flash_triton: that kernel; cudnn_mxfp8: cuDNN's in "
+       "MXFP8, with casts (docs/models/fp8.md); unfused: products, softmax and dropout over "
+       "the whole matrix of scores"});
   visitor.field({"dropout", &spec.dropout,
                  "what joins the residual stream drops out behind embedding, attention and "
                  "feed-forward part: masks are kept, and backwards have a pass more"});

@@ -44,8 +44,8 @@ Outcome explain_loss(const ExplainOptions& options, int workers) {
   if (!options.report.empty())
     bad_option("--report", "is given with --devices, which has no page, allowed: one of them");
   if (!options.seeds.empty())
-    sweep.seeds =
-        seeds_option(options.seeds, draws_for_seeds(read_scenario(point_document(sweep, 0), search)));
+    sweep.seeds = seeds_option(options.seeds,
+                               draws_for_seeds(read_scenario(point_document(sweep, 0), search)));
   const LossSplit split = split_loss(sweep, search, workers);
   return shown(loss_table(split), options.json, options.json.empty() ? "" : loss_json(split));
 }

@@ -222,16 +222,16 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
   return result;
 }
 
-/// Step time when all slots hold the mean, from a process of its own.
+/// Step time when all slots hold the mean, from a process of its own where it needs one.
 Seconds even_step_time(const Scenario& scenario, const AttentionLoads& loads, const Ideal& ideal) {
+  const auto even = [&] {
+    const AttentionLoads evened = loads.evened();
+    return run(scenario, &evened, ideal, {}, nullptr).step_time;
+  };
+  if (!needs_simgrid(scenario)) return even();
   WorkerAnswer answer;
   run_in_workers(
-      1, 1,
-      [&](std::size_t) {
-        const AttentionLoads evened = loads.evened();
-        const Forecast even = run(scenario, &evened, ideal, {}, nullptr);
-        return shortest(even.step_time.value());
-      },
+      1, 1, [&](std::size_t) { return shortest(even().value()); },
       [&](const WorkerAnswer& a) { answer = a; });
   const auto seconds = parse_number(answer.text);
   if (answer.failed() || !seconds) throw_failure("the step of even slots", answer);

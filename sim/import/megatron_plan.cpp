@@ -102,6 +102,12 @@ void import_schedule(MegatronLaunch& launch) {
                      "is '" + launch.args.text("--schedules-method") + "', allowed: dualpipev");
   draft.set("schedule.pipeline", std::string(launch.vpp > 1 ? "interleaved_1f1b" : "1f1b"), {});
   if (launch.pp == 1) return;
+  // The pair needs one forward more in hand (vpp_schedules.py of MindSpeed, schedules.py of
+  // Megatron-Core).
+  const Setting* pair =
+      launch.args.find({"--overlap-moe-expert-parallel-comm", "--moe-fb-overlap"});
+  if (pair != nullptr && launch.vpp > 1 && launch.ep > 1)
+    draft.set("schedule.warmup", std::string("extra(1)"), {pair});
   const Setting* blocking = launch.flag("--no-overlap-p2p-communication");
   const bool overlapped = launch.vpp > 1 && blocking == nullptr;
   draft.set("schedule.p2p", std::string(overlapped ? "overlapped" : "blocking"), {blocking},

@@ -14,9 +14,10 @@ const std::string adapters_key = "training.adapters.";
 void check_no_adapters(const AdapterSpec& adapters, Checks& checks) {
   const AdapterSpec plain;
   const auto idle = [&](const char* key, bool holds) {
-    checks.require_use(holds, adapters_key + key,
-                       "is given but training.adapters.rank is 0, so that there are none, allowed: "
-                       "a rank, or without it");
+    checks.require_use(
+        holds, adapters_key + key,
+        "is given but training.adapters.rank is 0, so that no adapter exists, allowed: "
+        "a rank, or without it");
   };
   idle("targets", adapters.targets == plain.targets);
   idle("products", adapters.products == plain.products);
@@ -69,7 +70,7 @@ void check_frozen(const Scenario& scenario, Checks& checks) {
                      "communication.tensor.backward",
                      "is serial, before products for weights," + frozen + "overlapped");
   checks.require(w.runtime.kernels.block == KernelSpec::Block::apart, "runtime.kernels.block",
-                 "is joined but adapters stand beside products of their own, allowed: apart");
+                 "is joined but adapters have products of their own, allowed: apart");
 }
 
 void check_packed(const WorkloadSpec& workload, Checks& checks) {

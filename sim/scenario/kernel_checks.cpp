@@ -26,9 +26,9 @@ void check_fp8(const Scenario& scenario, Checks& checks) {
   checks.require_use(fp8 || !training.fp8_head, "training.fp8_head",
                      "is true but training.precision is not fp8_mixed, allowed: false");
   const bool in_mxfp8 = fp8 && training.fp8_recipe == Recipe::mxfp8;
-  checks.require(in_mxfp8 || training.attention != TrainingSpec::Attention::cudnn_mxfp8,
-                 "training.attention",
-                 "is cudnn_mxfp8 but training.fp8_recipe is not mxfp8 of fp8_mixed, allowed: fused");
+  checks.require(
+      in_mxfp8 || training.attention != TrainingSpec::Attention::cudnn_mxfp8, "training.attention",
+      "is cudnn_mxfp8 but training.fp8_recipe is not mxfp8 of fp8_mixed, allowed: fused");
   if (fp8 && training.fp8_recipe == Recipe::mxfp8) {
     check_mxfp8(scenario.cluster.device, "cluster.device", checks);
     const std::vector<NodeKind>& kinds = scenario.cluster.kinds;

@@ -29,11 +29,10 @@ double twice_keys(double before, double length, double window) {
   return 2 * window - window * window / length;
 }
 
-/// The backward kernel in MXFP8 computes the whole causal half, whatever the window: with windows of
-/// 128 its time grows with the square of the length (cudnn-frontend 3929da2, gpt_oss).
+/// The backward kernel in MXFP8 computes the whole causal half, whatever the window: with windows
+/// of 128 its time grows with the square of the length (cudnn-frontend 3929da2, gpt_oss).
 double window_of(const LayerContext& context, bool backward) {
-  const bool whole =
-      backward && context.training.attention == TrainingSpec::Attention::cudnn_mxfp8;
+  const bool whole = backward && context.training.attention == TrainingSpec::Attention::cudnn_mxfp8;
   return whole ? 0 : static_cast<double>(context.window);
 }
 
