@@ -83,15 +83,15 @@ void add_leaves(const Node& node, const std::string& path, const References& ref
     std::string name = entry.key;
     std::ranges::replace(name, '-', '_');
     std::erase_if(all, [&](const Printed& p) { return p.name == name; });
-    all.push_back({std::move(name), references.resolved(python_value(entry.value)), entry.place,
-                   full});
+    all.push_back(
+        {std::move(name), references.resolved(python_value(entry.value)), entry.place, full});
   }
 }
 
 const Printed* find_argument(const std::vector<Printed>& all, std::string_view name) {
   const auto found = std::ranges::find(all, name, &Printed::name);
   return found == all.end() || found->value == "None" || found->value == "False" ? nullptr
-                                                                                  : &*found;
+                                                                                 : &*found;
 }
 
 Framework framework_by(const std::string& text) {
@@ -130,8 +130,7 @@ std::optional<fs::path> named_training(const Node& root, const std::string& path
   if (defaults == nullptr || defaults->kind != Node::Kind::list) return {};
   for (const Node& item : defaults->items) {
     const Node* name = item.kind == Node::Kind::mapping ? item.find("train") : nullptr;
-    if (name != nullptr)
-      return fs::path(path).parent_path() / "train" / (name->text + ".yaml");
+    if (name != nullptr) return fs::path(path).parent_path() / "train" / (name->text + ".yaml");
   }
   return {};
 }
@@ -246,8 +245,9 @@ std::optional<std::int64_t> import_flagscale(const std::string& path, const std:
     if (!is_file(*named))
       throw InputError({{{path},
                          "defaults",
-                         "names " + named->string() + ", which is not there, allowed: the file "
-                         "with the sections system, model and data"}});
+                         "names " + named->string() +
+                             ", which is not there, allowed: the file "
+                             "with the sections system, model and data"}});
     root = yaml_beside(*named);
   }
   std::erase_if(root.entries, [](const Node::Entry& entry) {

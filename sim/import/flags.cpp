@@ -6,8 +6,8 @@
 namespace stepcast::launch {
 namespace {
 
-const std::array<FlagTable, 10>& tables() {
-  static const std::array<FlagTable, 10> all{
+const std::array<FlagTable, 14>& tables() {
+  static const std::array<FlagTable, 14> all{
       {{Framework::megatron, "megatron", "Megatron-LM", megatron_flags(), megatron_ignored(), "--"},
        {Framework::mindspeed, "mindspeed", "MindSpeed-LLM", mindspeed_flags(), mindspeed_ignored(),
         "--"},
@@ -24,7 +24,13 @@ const std::array<FlagTable, 10>& tables() {
         "--"},
        {Framework::primus, "primus", "Primus", primus_flags(), primus_ignored(), "--"},
        {Framework::mindspeed_fsdp2, "mindspeed-fsdp2", "MindSpeed-LLM's FSDP2",
-        mindspeed_fsdp2_flags(), mindspeed_fsdp2_ignored(), ""}}};
+        mindspeed_fsdp2_flags(), mindspeed_fsdp2_ignored(), ""},
+       {Framework::trainer, "trainer", "the Trainer of Transformers", trainer_flags(),
+        trainer_ignored(), "--"},
+       {Framework::llama_factory, "llama-factory", "LLaMA-Factory", llama_factory_flags(),
+        llama_factory_ignored(), ""},
+       {Framework::axolotl, "axolotl", "axolotl", axolotl_flags(), axolotl_ignored(), ""},
+       {Framework::ms_swift, "ms-swift", "ms-swift", ms_swift_flags(), ms_swift_ignored(), "--"}}};
   return all;
 }
 

@@ -21,6 +21,10 @@ enum class Framework {
   flagscale,
   primus,
   mindspeed_fsdp2,
+  trainer,
+  llama_factory,
+  axolotl,
+  ms_swift,
 };
 
 enum class Treatment {
@@ -93,5 +97,13 @@ std::span<const Flag> primus_flags();
 std::span<const IgnoredFlags> primus_ignored();
 std::span<const Flag> mindspeed_fsdp2_flags();
 std::span<const IgnoredFlags> mindspeed_fsdp2_ignored();
+std::span<const Flag> trainer_flags();
+std::span<const IgnoredFlags> trainer_ignored();
+std::span<const Flag> llama_factory_flags();
+std::span<const IgnoredFlags> llama_factory_ignored();
+std::span<const Flag> axolotl_flags();
+std::span<const IgnoredFlags> axolotl_ignored();
+std::span<const Flag> ms_swift_flags();
+std::span<const IgnoredFlags> ms_swift_ignored();
 
 }  // namespace stepcast::launch

@@ -12,6 +12,7 @@
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/text.hpp"
 #include "structured.hpp"
+#include "trainer.hpp"
 #include "unknown_names.hpp"
 
 namespace stepcast::launch {
@@ -201,7 +202,7 @@ Launch read_model_args(const std::string& path, const std::string& text) {
   return launch;
 }
 
-constexpr std::array<LaunchForm, 16> forms{
+constexpr std::array<LaunchForm, 20> forms{
     {{"megatron", "Megatron-LM", import_megatron_shell},
      {"mindspeed", "MindSpeed-LLM", import_mindspeed_shell},
      {"mindspeed-fsdp2", "MindSpeed-LLM, FSDP2", import_mindspeed_fsdp2},
@@ -217,6 +218,10 @@ constexpr std::array<LaunchForm, 16> forms{
      {"megatron-args", "Megatron-LM, arguments in YAML", import_megatron_arguments},
      {"flagscale", "FlagScale", import_flagscale},
      {"primus", "Primus", import_primus},
+     {"trainer", "the Trainer of Transformers", import_trainer},
+     {"llama-factory", "LLaMA-Factory", import_llama_factory},
+     {"axolotl", "axolotl", import_axolotl},
+     {"ms-swift", "ms-swift", import_ms_swift},
      {"graph", "a task graph", import_graph}}};
 
 }  // namespace
@@ -270,6 +275,13 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
   if (ending == "toml") return named("torchtitan");
   if (const auto tree = yaml ? argument_tree_form(text) : std::string_view(); !tree.empty())
     return named(tree);
+  if (const auto form = yaml ? trainer_yaml_form(text) : std::string_view(); !form.empty()) {
+    if (form != "accelerate") return named(form);
+    throw InputError({{{path},
+                       {},
+                       "is a configuration of accelerate, which says the sharding alone; give the "
+                       "script that names it (accelerate launch --config_file)"}});
+  }
   if (yaml && is_mindspeed_fsdp2(text)) return named("mindspeed-fsdp2");
   if (yaml && is_mindformers(text)) return named("mindformers");
   if (yaml && is_nemo(text)) return named("nemo");
@@ -283,14 +295,8 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
           "is no launch file that is known, allowed with --from: " + joined(import_kinds())}});
   if (has(text, "train_fsdp2.py") || has(text, "--parallel.fsdp_size"))
     return named("mindspeed-fsdp2");
-  if (has(text, "--per_device_train_batch_size"))
-    throw InputError(
-        {{{path},
-          {},
-          "launches the Trainer of Transformers, whose flags are not read; give the model's "
-          "config.json, --deepspeed FILE, and --set training.micro_batch, training.global_batch "
-          "and training.sequence"}});
   if (has_printed_arguments(text)) return named("arguments");
+  if (const auto form = trainer_shell_form(path, text); !form.empty()) return named(form);
   if (is_megatron_deepspeed(text)) return named("megatron-deepspeed");
   return named(is_mindspeed(text) ? "mindspeed" : "megatron");
 }
@@ -307,8 +313,7 @@ std::vector<std::string> import_kinds() {
 
 bool is_launch_file(const std::string& path, const SearchPath& search) {
   const std::string ending = launch::ending_of(path);
-  if (ending == "sh" || ending == "bash" || ending == "args" || ending == "toml" ||
-      ending == "py")
+  if (ending == "sh" || ending == "bash" || ending == "args" || ending == "toml" || ending == "py")
     return true;
   if (is_folder(path)) return is_file(std::filesystem::path(path) / "config.json");
   const bool json = ending == "json";
@@ -321,7 +326,7 @@ bool is_launch_file(const std::string& path, const SearchPath& search) {
       return launch::is_graph(text) || launch::is_deepspeed(text) || launch::is_hugging_face(text);
     return text.find("MODEL_ARGS:") != std::string::npos || launch::is_mindformers(text) ||
            launch::is_nemo(text) || launch::is_mindspeed_fsdp2(text) ||
-           !launch::argument_tree_form(text).empty();
+           !launch::trainer_yaml_form(text).empty() || !launch::argument_tree_form(text).empty();
   } catch (const InputError&) {
     return false;  // the reader of scenarios says what is wrong
   }

@@ -130,6 +130,10 @@ std::string name_of_form(std::string_view form, const std::string& text) {
   if (form == "mindspeed") return "MindSpeed";
   if (form == "mindformers") return "MindFormers";
   if (form == "mindspeed-fsdp2") return "PyTorch-FSDP2";
+  if (form == "trainer" || form == "llama-factory" || form == "axolotl" || form == "ms-swift")
+    return has_word(text, "deepspeed") ? "DeepSpeed"
+           : has_word(text, "fsdp")    ? "PyTorch-FSDP2"
+                                       : "";
   if (form == "torchtitan" || form == "torchtitan-python") return "torchtitan";
   if (form == "megatron-deepspeed") return "Megatron-DeepSpeed";
   if (form == "deepspeed") return "DeepSpeed";

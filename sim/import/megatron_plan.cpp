@@ -104,7 +104,8 @@ void import_schedule(MegatronLaunch& launch) {
   if (launch.pp == 1) return;
   // The pair needs one forward more in hand (vpp_schedules.py of MindSpeed, schedules.py of
   // Megatron-Core).
-  const Setting* pair = launch.args.find({"--overlap-moe-expert-parallel-comm", "--moe-fb-overlap"});
+  const Setting* pair =
+      launch.args.find({"--overlap-moe-expert-parallel-comm", "--moe-fb-overlap"});
   if (pair != nullptr && launch.vpp > 1 && launch.ep > 1)
     draft.set("schedule.warmup", std::string("extra(1)"), {pair});
   const Setting* blocking = launch.flag("--no-overlap-p2p-communication");

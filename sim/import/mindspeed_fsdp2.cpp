@@ -19,9 +19,8 @@ std::vector<Setting> settings_of_script(const std::string& path, const Launch& l
     if (!word.ends_with(".yaml") && !word.ends_with(".yml")) continue;
     const auto file = file_beside(path, word);
     if (!file)
-      throw InputError({{{path},
-                         {},
-                         "names " + word + ", which is not here, allowed: beside the script"}});
+      throw InputError(
+          {{{path}, {}, "names " + word + ", which is not here, allowed: beside the script"}});
     const std::string text = read_document_text(*file, SearchPath{}, "a YAML file");
     all = flattened(parse_foreign_document(text, *file));
   }
@@ -66,7 +65,9 @@ void import_shards(Fsdp2& job) {
   const std::string kind = args.text("parallel.cp_type", "ulysses");
   if (job.cp > 1)
     draft.set("parallel.context_algorithm",
-              kind == "ring" ? "ring" : kind == "kvallgather" ? "allgather" : "ulysses",
+              kind == "ring"          ? "ring"
+              : kind == "kvallgather" ? "allgather"
+                                      : "ulysses",
               {args.find("parallel.cp_type")});
   const Setting* reshard = args.find("parallel.reshard_after_forward");
   draft.set("parallel.zero", reshard == nullptr || args.on(reshard->name) ? 3 : 2, {size, reshard});
@@ -115,8 +116,9 @@ void import_routed(Fsdp2& job) {
   draft.set("parallel.ep", job.ep, {args.find("parallel.ep_size")});
   draft.set("parallel.etp", 1, {}, "experts are not cut");
   if (kind == "mc2" && !draft.given("moe.overlap"))
-    args.fail(*dispatcher, "exchanges inside its products, in pieces that the file does not say; "
-                           "give --set moe.overlap=tiles(n)");
+    args.fail(*dispatcher,
+              "exchanges inside its products, in pieces that the file does not say; "
+              "give --set moe.overlap=tiles(n)");
   if (job.ep > 1) draft.set("moe.dispatch", std::string("flat"), {dispatcher});
   const bool grouped = args.on("optimization.moe_grouped_gemm") || kind == "fused";
   draft.set("moe.experts", std::string(grouped ? "grouped" : "sequential"),
@@ -148,8 +150,7 @@ std::optional<std::int64_t> import_mindspeed_fsdp2(const std::string& path, cons
   job.devices = devices_of(launch, options, draft);
   if (!job.devices && args.find("parallel.fsdp_size") != nullptr)
     job.devices = args.count_in("parallel.fsdp_size", 1, 1, 1 << 20) * job.tp;
-  const std::string config =
-      set_model_folder(args.find("model.model_name_or_path"), path, draft);
+  const std::string config = set_model_folder(args.find("model.model_name_or_path"), path, draft);
   import_shards(job);
   import_work(job);
   if (has_experts(config) || job.ep > 1) import_routed(job);

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "adapters.hpp"
+#include "imported_adapters.hpp"
 #include "stepcast/base/foreign_document.hpp"
 #include "structured.hpp"
 
@@ -75,13 +75,14 @@ std::string_view switched_flag(const Setting& s, const std::string& value) {
   };
   const bool off = !is_true(s);
   const bool sharded = value == "mcore_distributed_optim" || value == "distributed_fused_adam";
-  const std::array<Switch, 9> switches{
+  const std::array<Switch, 11> switches{
       {{"model.bias", "--disable-bias-linear", off},
        {"model.add_bias_linear", "--disable-bias-linear", off},
        {"model.activation", "--swiglu", value.ends_with("swiglu")},
        {"model.gated_linear_unit", "--swiglu", !off},
        {"model.apply_rope_fusion", "--no-rope-fusion", off},
-
+       {"model.bias_activation_fusion", "--no-bias-swiglu-fusion", off},
+       {"model.overlap_p2p_comm", "--no-overlap-p2p-communication", off},
        {"model.share_embeddings_and_output_weights", "--untie-embeddings-and-output-weights", off},
        {"model.gradient_accumulation_fusion", "--no-gradient-accumulation-fusion", off},
        {"ddp.grad_reduce_in_fp32", "--grad-reduce-in-bf16", off},

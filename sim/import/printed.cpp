@@ -223,8 +223,8 @@ class Arranger {
     if (!flag) return add_unknown(printed);
     const auto row = find_flag(framework_, flag->name);
     if (row->treatment == Treatment::ignored) return;
-    Setting setting{flag->name, {}, printed.place, false,
-                    printed.shown.empty() ? printed.name : printed.shown};
+    Setting setting{
+        flag->name, {}, printed.place, false, printed.shown.empty() ? printed.name : printed.shown};
     if (flag->off) {
       if (printed.value == "False") launch.settings.push_back(std::move(setting));
       return;
@@ -270,7 +270,8 @@ Launch arranged(Framework framework, const std::vector<Printed>& arguments, cons
                 const ImportOptions& options, Draft& draft) {
   Arranger arranger{framework, arguments};
   Launch launch = arranger.launch(path);
-  settle_unknown(framework, arranger.unknown(), arguments.size(), options.ignore_unknown, {}, draft);
+  settle_unknown(framework, arranger.unknown(), arguments.size(), options.ignore_unknown, {},
+                 draft);
   return launch;
 }
 

@@ -82,10 +82,10 @@ class Lexer {
       token.kind = Token::Kind::name;
       token.text = text_.substr(from, at_ - from);
     } else if (is_digit(c)) {
-      while (at_ < text_.size() && (begins_name(text_[at_]) || is_digit(text_[at_]) ||
-                                    text_[at_] == '.' ||
-                                    ((text_[at_] == '-' || text_[at_] == '+') &&
-                                     (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E'))))
+      while (at_ < text_.size() &&
+             (begins_name(text_[at_]) || is_digit(text_[at_]) || text_[at_] == '.' ||
+              ((text_[at_] == '-' || text_[at_] == '+') &&
+               (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E'))))
         ++at_;
       token.kind = Token::Kind::number;
       token.text = text_.substr(from, at_ - from);
@@ -409,8 +409,7 @@ std::vector<std::string> configurations(const std::string& text) {
   return names;
 }
 
-Value configuration(const std::string& path, const std::string& text,
-                    const std::string& function) {
+Value configuration(const std::string& path, const std::string& text, const std::string& function) {
   return Functions{path, text}.returned(function);
 }
 

@@ -13,9 +13,9 @@ struct Value {
   enum class Kind { unknown, scalar, list, call };
   Kind kind = Kind::unknown;
   Place place;
-  std::string text;            ///< of a scalar: `True`, `8192`, a text without its quotes
-  std::string callee;          ///< of a call, as written: `FullAC.Config`
-  std::vector<Value> items;    ///< of a list, or positional arguments of a call
+  std::string text;          ///< of a scalar: `True`, `8192`, a text without its quotes
+  std::string callee;        ///< of a call, as written: `FullAC.Config`
+  std::vector<Value> items;  ///< of a list, or positional arguments of a call
   std::vector<std::pair<std::string, Value>> keywords;
 
   const Value* find(std::string_view keyword) const;

@@ -27,7 +27,10 @@ std::size_t behind_program(const Words& words) {
   // `python -m package.train`, where -m of a launcher is not the last one.
   for (std::size_t i = words.size(); i-- > 0;)
     if (words[i].text == "-m" || words[i].text == "--module") return std::min(i + 2, words.size());
-  return 0;
+  // `swift sft --model ..`
+  return words.size() > 2 && !words[0].text.starts_with('-') && words[0].text.ends_with("swift")
+             ? 2
+             : 0;
 }
 
 /// `--a b c --d=e` as settings. Words before the first flag go nowhere.
@@ -55,7 +58,7 @@ void read_launcher(const shell::Shell& shell, const Words& words, std::size_t un
     std::string_view name;
     std::optional<Setting> Launch::*target;
   };
-  static constexpr std::array<Option, 15> options{
+  static constexpr std::array<Option, 18> options{
       {{"--nproc_per_node", &Launch::devices_per_node},
        {"--nproc-per-node", &Launch::devices_per_node},
        {"--local_worker_num", &Launch::devices_per_node},
@@ -66,6 +69,9 @@ void read_launcher(const shell::Shell& shell, const Words& words, std::size_t un
        {"--num_nodes", &Launch::nodes},
        {"--nodes", &Launch::nodes},
        {"-N", &Launch::nodes},
+       {"--num_machines", &Launch::nodes},
+       {"--num_processes", &Launch::devices},
+       {"--config_file", &Launch::launcher_config},
        {"--worker_num", &Launch::devices},
        {"--ntasks", &Launch::devices},
        {"-n", &Launch::devices},

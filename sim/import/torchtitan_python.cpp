@@ -100,8 +100,7 @@ class Collector {
   }
   /// The folder of the registry, its imports, or the one model that has such a flavor.
   std::string model_of(const std::string& flavor) {
-    const std::string folder =
-        std::filesystem::absolute(path_).parent_path().filename().string();
+    const std::string folder = std::filesystem::absolute(path_).parent_path().filename().string();
     const std::string models = torchtitan_models_of(flavor);
     if ((" " + models + " ").find(" " + folder + " ") != std::string::npos) return folder;
     return models.empty() || models.find(' ') != std::string::npos ? folder : models;
@@ -149,8 +148,8 @@ class Collector {
   }
   void add_loss(const Value& value) {
     if (value.callee.starts_with("Chunked"))
-      draft_.note({value.place, "loss",
-                   "is not modelled: logits in chunks, less memory at the head"});
+      draft_.note(
+          {value.place, "loss", "is not modelled: logits in chunks, less memory at the head"});
   }
   const Setting* find(std::string_view name) const {
     const auto found = std::ranges::find(settings, name, &Setting::name);
@@ -169,7 +168,8 @@ class Collector {
     const Setting* tokens = find(forward);
     if (tokens == nullptr) return;
     constexpr std::int64_t missing = 2048;  // max_context_length
-    const std::int64_t length = std::max<std::int64_t>(count("training.seq_len").value_or(missing), 1);
+    const std::int64_t length =
+        std::max<std::int64_t>(count("training.seq_len").value_or(missing), 1);
     const auto of_forward = count(forward), of_step = count(step);
     const Place place = tokens->place;
     if (!of_forward || *of_forward < 1 || *of_forward % length != 0)
@@ -186,7 +186,8 @@ class Collector {
           place, std::string(forward));
     if (of_step && *of_step > 0) {
       if (*of_step % length != 0)
-        return draft_.wrong({place, std::string(step), "is no multiple of the length, allowed: one"});
+        return draft_.wrong(
+            {place, std::string(step), "is no multiple of the length, allowed: one"});
       put("training.global_batch_size", {std::to_string(*of_step / length)}, place,
           std::string(step));
     }
@@ -208,14 +209,13 @@ std::string function_of(const std::string& path, const std::string& text,
   if (!options.arguments.empty()) {
     if (std::ranges::find(all, options.arguments.front()) != all.end())
       return options.arguments.front();
-    throw InputError({{{path},
-                       {},
-                       "has no configuration " + options.arguments.front() +
-                           ", allowed: " + joined(all)}});
+    throw InputError(
+        {{{path},
+          {},
+          "has no configuration " + options.arguments.front() + ", allowed: " + joined(all)}});
   }
   if (all.size() == 1) return all.front();
-  if (all.empty())
-    throw InputError({{{path}, {}, "has no function that returns Trainer.Config"}});
+  if (all.empty()) throw InputError({{{path}, {}, "has no function that returns Trainer.Config"}});
   throw InputError({{{path},
                      {},
                      "has " + std::to_string(all.size()) +

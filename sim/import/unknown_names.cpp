@@ -57,6 +57,12 @@ void settle_one(Framework framework, const Setting& setting, bool ignore_unknown
                             std::string(elsewhere->title) +
                             ", so that it is not passed over; give --set " + key +
                             "=.., or a file without it"});
+  // Printed arguments have no dashes, and each has its value.
+  const bool printed = flag_table(framework).prefix == "--" && !setting.name.starts_with("--");
+  if (printed)
+    return draft.wrong({setting.place, setting.shown(),
+                        "is " + setting.words.front() + ", and no known argument of " + title +
+                            " (--ignore-unknown lists such arguments instead)"});
   const auto near = nearest(setting.name, known);
   draft.wrong({setting.place, setting.shown(),
                "is no known flag of " + title + (near ? ", did you mean " + *near + "?" : "") +
@@ -82,15 +88,15 @@ void settle_unknown(Framework framework, const std::vector<Setting>& unknown, st
                     bool ignore_unknown, const std::string& program, Draft& draft) {
   constexpr std::size_t few = 3;
   if (unknown.size() >= few && unknown.size() * 3 >= all) {
-    const std::string what =
-        program.empty() ? "is of another kind"
-                        : "launches " + program + ", which is no training that is known";
-    throw InputError({{{unknown.front().place.file},
-                       {},
-                       what + ": " + std::to_string(unknown.size()) + " of its " +
-                           std::to_string(all) + " names are not those of " +
-                           std::string(flag_table(framework).title) + " (" + first_names(unknown) +
-                           " ..); " + remedy()}});
+    const std::string what = program.empty()
+                                 ? "is of another kind"
+                                 : "launches " + program + ", which is no training that is known";
+    throw InputError(
+        {{{unknown.front().place.file},
+          {},
+          what + ": " + std::to_string(unknown.size()) + " of its " + std::to_string(all) +
+              " names are not those of " + std::string(flag_table(framework).title) + " (" +
+              first_names(unknown) + " ..); " + remedy()}});
   }
   if (unknown.empty()) return;
   const std::vector<std::string> known =
@@ -102,11 +108,11 @@ void settle_unknown(Framework framework, const std::vector<Setting>& unknown, st
 void refuse_other_programs(const Launch& launch) {
   constexpr std::size_t few = 3;
   if (launch.other_words < few || launch.other_words < launch.settings.size()) return;
-  throw InputError({{{launch.file},
-                     {},
-                     "launches " + launch.program + " with " + std::to_string(launch.other_words) +
-                         " words of the form key=value, which is no training that is known; " +
-                         remedy()}});
+  throw InputError(
+      {{{launch.file},
+        {},
+        "launches " + launch.program + " with " + std::to_string(launch.other_words) +
+            " words of the form key=value, which is no training that is known; " + remedy()}});
 }
 
 }  // namespace stepcast::launch

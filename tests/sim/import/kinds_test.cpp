@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "sim/import/flags.hpp"
 #include "subjects.hpp"
@@ -44,7 +45,7 @@ void expect_keys(const Answer& answer, const std::vector<std::string>& keys) {
     EXPECT_TRUE(has(answer.keys, "\n" + key + "\n")) << key << answer.keys;
 }
 
-ImportOptions on(std::int64_t devices, std::vector<std::string> sets = {}) {
+ImportOptions of_size(std::int64_t devices, std::vector<std::string> sets = {}) {
   ImportOptions options;
   options.devices = devices;
   options.overrides = std::move(sets);
@@ -65,7 +66,7 @@ const std::string tokenizer = "data:\n  tokenizer:\n    vocab_size: 50001\n";
 
 TEST(ImportKinds, FlagScaleIsMegatronInSections) {
   const Answer plain =
-      answer_of("fs.yaml", flagscale + "  ffn_hidden_size: 5504\n" + tokenizer, on(64));
+      answer_of("fs.yaml", flagscale + "  ffn_hidden_size: 5504\n" + tokenizer, of_size(64));
   expect_keys(plain, {"parallel.tp=4", "parallel.pp=2", "parallel.zero=1",
                       "parallel.sequence_parallel=true", "model.ffn.kind=swiglu",
                       "model.ffn.hidden=5504", "model.bias=none", "model.tied_embeddings=false",
@@ -75,11 +76,12 @@ TEST(ImportKinds, FlagScaleIsMegatronInSections) {
   expect_keys(
       answer_of("wide.yaml",
                 flagscale + "  multiple_of: 256\n  hidden_dim_multiplier: 1.3\n" + tokenizer,
-                on(64)),
+                of_size(64)),
       {"model.ffn.hidden=7168"});
-  EXPECT_TRUE(has(answer_of("hetero.yaml", flagscale + "  enable_hetero: true\n" + tokenizer, on(64))
-                      .wrong,
-                  "enable_hetero"));
+  EXPECT_TRUE(
+      has(answer_of("hetero.yaml", flagscale + "  enable_hetero: true\n" + tokenizer, of_size(64))
+              .wrong,
+          "enable_hetero"));
 }
 
 TEST(ImportKinds, AnExperimentOfFlagScaleNamesItsTraining) {
@@ -91,7 +93,8 @@ TEST(ImportKinds, AnExperimentOfFlagScaleNamesItsTraining) {
   EXPECT_TRUE(has(answer_of(path, {}).wrong, "small.yaml"));
   std::filesystem::create_directories(std::filesystem::path(path).parent_path() / "train");
   std::ofstream(std::filesystem::path(path).parent_path() / "train" / "small.yaml")
-      << flagscale << "  seed: ${experiment.seed}\n" << tokenizer;
+      << flagscale << "  seed: ${experiment.seed}\n"
+      << tokenizer;
   expect_keys(answer_of(path, {}), {"cluster.devices=32", "parallel.tp=4"});
 }
 
@@ -101,13 +104,13 @@ TEST(ImportKinds, ArgumentsOfMegatronInYaml) {
       "padded_vocab_size: 32000\nmicro_batch_size: 1\nglobal_batch_size: 64\nbf16: true\n"
       "swiglu: true\nposition_embedding_type: rope\napply_rope_fusion: false\n"
       "add_bias_linear: false\ntensor_model_parallel_size: 2\n";
-  expect_keys(answer_of("args.yaml", flat, on(16)),
+  expect_keys(answer_of("args.yaml", flat, of_size(16)),
               {"model.ffn.kind=swiglu", "model.bias=none", "parallel.tp=2",
                "runtime.kernels.rope=unfused", "model.attention.kv_heads=16"});
   // In sections they are fields of the configuration: groups count by themselves.
   expect_keys(answer_of("sections.yaml",
                         "language_model:\n  num_query_groups: 4\n  hidden_dropout: 0.0\n" + flat,
-                        on(16)),
+                        of_size(16)),
               {"model.attention.kv_heads=4", "training.dropout=false"});
 }
 
@@ -120,7 +123,7 @@ TEST(ImportKinds, PrimusStandsOnFilesOfItsRepository) {
       "      global_batch_size: 32\n";
   const std::string path = files.write("experiment.yaml", text);
   const fs::path configs = fs::path(path).parent_path() / "primus" / "configs";
-  EXPECT_TRUE(has(answer_of(path, on(16)).wrong, "primus/configs/models/megatron"));
+  EXPECT_TRUE(has(answer_of(path, of_size(16)).wrong, "primus/configs/models/megatron"));
   for (const char* folder : {"modules", "models"})
     fs::create_directories(configs / folder / "megatron");
   std::ofstream(configs / "modules/megatron/base.yaml")
@@ -133,15 +136,15 @@ TEST(ImportKinds, PrimusStandsOnFilesOfItsRepository) {
          "ffn_hidden_size: 4096\nadd_bias_linear: false\nposition_embedding_type: rope\n"
          "normalization: RMSNorm\nkv_lora_rank: 32\nmulti_latent_attention: false\n"
          "padded_vocab_size: 32000\nuntie_embeddings_and_output_weights: true\n";
-  expect_keys(answer_of(path, on(16)),
+  expect_keys(answer_of(path, of_size(16)),
               {"parallel.tp=2", "training.micro_batch=1", "training.global_batch=32",
                "parallel.zero=1", "model.attention.kind=gqa", "model.ffn.hidden=4096"});
-  ImportOptions four = on(16);
+  ImportOptions four = of_size(16);
   four.environment = {"TINY_TP=4"};
   expect_keys(answer_of(path, four), {"parallel.tp=4"});
 }
 
-const std::string titan =
+const std::string python_titan =
     "from somewhere import other\n\n\ndef {} -> Trainer.Config:\n"
     "    \"\"\"Of a test.\"\"\"\n"
     "    spec = model_registry(\"8B\", attn_backend=\"sdpa\")\n"
@@ -152,7 +155,7 @@ const std::string titan =
     "            tensor_parallel_degree=4,\n        ),\n"
     "        activation_checkpoint=ActivationCheckpointConfig(mode=\"full\"),\n    )\n";
 
-std::string named(const std::string& text, const std::string& function) {
+std::string with_name(const std::string& text, const std::string& function) {
   std::string all = text;
   return all.replace(all.find("{}"), 2, function + "()");
 }
@@ -163,21 +166,21 @@ TEST(ImportKinds, ConfigurationsOfTorchtitanInPython) {
       std::filesystem::path(files.write("x.txt", "")).parent_path() / "llama3";
   std::filesystem::create_directories(folder);
   const std::string path = (folder / "config_registry.py").string();
-  std::ofstream(path) << named(titan, "small");
-  expect_keys(answer_of(path, on(64)),
+  std::ofstream(path) << with_name(python_titan, "small");
+  expect_keys(answer_of(path, of_size(64)),
               {"parallel.tp=4", "training.micro_batch=2", "training.sequence=4096",
                "training.recompute=full", "parallel.zero=3", "training.global_batch=32",
                "model.layers=32", "model.hidden=4096"});
   // A second function that starts from the first, with tokens instead of sequences.
-  std::ofstream(path) << named(titan, "small") << "\n\n"
+  std::ofstream(path) << with_name(python_titan, "small") << "\n\n"
                       << "def large() -> Trainer.Config:\n    config = small()\n"
                          "    config.parallelism.tensor_parallel_degree = 8\n"
                          "    config.training = TrainingConfig(\n"
                          "        num_tokens_per_microbatch_per_dp_rank=3 * 8192,\n"
                          "        max_context_length=8192)\n"
                          "    config.activation_checkpoint = FullAC.Config()\n    return config\n";
-  EXPECT_TRUE(has(answer_of(path, on(64)).wrong, "small, large"));
-  ImportOptions large = on(64);
+  EXPECT_TRUE(has(answer_of(path, of_size(64)).wrong, "small, large"));
+  ImportOptions large = of_size(64);
   large.arguments = {"large"};
   expect_keys(answer_of(path, large),
               {"parallel.tp=8", "training.micro_batch=3", "training.sequence=8192",
@@ -187,12 +190,12 @@ TEST(ImportKinds, ConfigurationsOfTorchtitanInPython) {
   // What would have to be run is named with its place.
   std::ofstream(path) << "def odd() -> Trainer.Config:\n    config = Trainer.Config()\n"
                          "    if True:\n        config.training = None\n    return config\n";
-  EXPECT_TRUE(has(answer_of(path, on(64)).wrong, ":3:5: is a statement that is not followed"));
+  EXPECT_TRUE(has(answer_of(path, of_size(64)).wrong, ":3:5: is a statement that is not followed"));
 }
 
 TEST(ImportKinds, OtherProgramsInPythonAreNamed) {
   const auto wrong = [](const std::string& text) {
-    return answer_of("other.py", text, on(8)).wrong;
+    return answer_of("other.py", text, of_size(8)).wrong;
   };
   EXPECT_TRUE(has(wrong("from megatron.bridge import x\n"), "Megatron-Bridge"));
   EXPECT_TRUE(has(wrong("model = dict(a=1)\nparallel = dict(b=2)\n"), "InternEvo"));
@@ -210,14 +213,17 @@ TEST(ImportKinds, ProgramsThatTakeWordsAreNoTrainingThatIsKnown) {
   // A third of unknown names is another program, whatever may be passed over.
   ImportOptions all;
   all.ignore_unknown = true;
-  const std::string other = answer_of(
-      "ppo.sh", "deepspeed --module other.cli.train --pretrain x --rollout_size 4 --bf16 "
-                "--actor_num_nodes 2 --prompt_data y --micro-batch-size 1\n", all).wrong;
+  const std::string other =
+      answer_of("ppo.sh",
+                "deepspeed --module other.cli.train --pretrain x --rollout_size 4 --bf16 "
+                "--actor_num_nodes 2 --prompt_data y --micro-batch-size 1\n",
+                all)
+          .wrong;
   EXPECT_TRUE(has(other, "launches other.cli.train, which is no training that is known")) << other;
   EXPECT_EQ(other.find('\n'), std::string::npos) << other;
 }
 
-const std::string dense =
+const std::string one_dense =
     "torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py --num-layers 8 --hidden-size 1024 "
     "--num-attention-heads 16 --seq-length 1024 --position-embedding-type rope --bf16 "
     "--padded-vocab-size 32000 --micro-batch-size 1 --global-batch-size 64 --swiglu ";
@@ -225,12 +231,13 @@ const std::string dense =
 TEST(ImportKinds, NamesWithAnEffectElsewhereAreNotPassedOver) {
   ImportOptions all;
   all.ignore_unknown = true;
-  EXPECT_TRUE(has(answer_of("small.sh", dense + "--colour blue", all).said,
+  EXPECT_TRUE(has(answer_of("small.sh", one_dense + "--colour blue", all).said,
                   "--colour: is unknown and was ignored"));
-  const std::string wrong = answer_of("cp.sh", dense + "--ds-sequence-parallel-size 2", all).wrong;
+  const std::string wrong =
+      answer_of("cp.sh", one_dense + "--ds-sequence-parallel-size 2", all).wrong;
   EXPECT_TRUE(has(wrong, "has an effect on parallel.cp in Megatron-DeepSpeed")) << wrong;
   all.overrides = {"parallel.cp=2", "parallel.context_algorithm=ulysses"};
-  EXPECT_EQ(answer_of("cp.sh", dense + "--ds-sequence-parallel-size 2", all).wrong, "");
+  EXPECT_EQ(answer_of("cp.sh", one_dense + "--ds-sequence-parallel-size 2", all).wrong, "");
 }
 
 /// Every name that has an effect in one framework, as an unknown one of Megatron-LM.
@@ -249,7 +256,7 @@ TEST(ImportKinds, NoNameWithAnEffectIsPassedOver) {
         continue;
       ++tried;
       if (tried % 4 != 0) continue;  // each is an import
-      const Answer answer = answer_of("other.sh", dense + std::string(flag.name) + " 3", all);
+      const Answer answer = answer_of("other.sh", one_dense + std::string(flag.name) + " 3", all);
       EXPECT_NE(answer.wrong, "") << flag.name << answer.said;
     }
   }
@@ -285,6 +292,145 @@ TEST(ImportKinds, TheFsdp2TrainerOfMindSpeed) {
   expect_keys(answer_of(script("conf/small.yaml"), options),
               {"training.sequence=4096", "parallel.cp=2", "training.global_batch=64",
                "parallel.context_algorithm=ulysses", "training.recompute=full"});
+}
+
+const std::string zero3 =
+    "{\"train_batch_size\": \"auto\", \"train_micro_batch_size_per_gpu\": \"auto\", "
+    "\"gradient_accumulation_steps\": \"auto\", \"bf16\": {\"enabled\": \"auto\"}, "
+    "\"zero_optimization\": {\"stage\": 3, \"overlap_comm\": true, \"reduce_bucket_size\": "
+    "\"auto\", \"stage3_prefetch_bucket_size\": \"auto\"}}";
+const std::string small_config =
+    "{\"model_type\": \"llama\", \"hidden_size\": 1024, \"intermediate_size\": 2816, "
+    "\"num_hidden_layers\": 8, \"num_attention_heads\": 16, \"vocab_size\": 32000, "
+    "\"tie_word_embeddings\": false}";
+
+TEST(ImportKinds, LlamaFactoryIsTheTrainerUnderItsNames) {
+  const test::TemporaryFiles files;
+  files.write("models/small/config.json", small_config);
+  files.write("ds/zero3.json", zero3);
+  const std::string text =
+      "model_name_or_path: models/small\nstage: sft\ndo_train: true\ncutoff_len: 4096\n"
+      "per_device_train_batch_size: 2\ngradient_accumulation_steps: 4\nbf16: true\n"
+      "learning_rate: 1.0e-5\n";
+  const std::string sharded = text + "finetuning_type: full\ndeepspeed: ds/zero3.json\n";
+  // auto is what the Trainer has: 1024 squared, BF16, its batches.
+  const Answer taken = answer_of(files.write("full.yaml", sharded), of_size(16));
+  expect_keys(taken, {"model.layers=8", "parallel.zero=3", "training.micro_batch=2",
+                      "training.global_batch=128", "training.sequence=4096",
+                      "training.precision=bf16", "training.recompute=full",
+                      "communication.gradient.bucket=1048576", "runtime.kernels.norm=unfused"});
+  EXPECT_TRUE(has(taken.said, "is the longest sample")) << taken.said;
+  expect_keys(
+      answer_of(files.write("liger.yaml", sharded + "enable_liger_kernel: true\n"
+                                                    "disable_gradient_checkpointing: true\n"),
+                of_size(16)),
+      {"runtime.kernels.norm=fused", "training.cross_entropy=fused", "training.recompute=none"});
+  EXPECT_TRUE(
+      has(answer_of(files.write("lora.yaml", text + "finetuning_type: lora\n"), of_size(16)).wrong,
+          "finetuning_type"));
+  // Without sharding weights are FP32, and gradients go in buckets of 25 MiB.
+  expect_keys(answer_of(files.write("ddp.yaml", text + "finetuning_type: full\n"), of_size(16)),
+              {"parallel.zero=0", "training.master_weights=stored",
+               "communication.gradient.bucket=6553600", "communication.gradient.precision=fp32"});
+}
+
+TEST(ImportKinds, AxolotlIsTheTrainerUnderItsNames) {
+  const test::TemporaryFiles files;
+  files.write("small/config.json", small_config);
+  const std::string text =
+      "base_model: small\nsequence_len: 8192\nsample_packing: true\nmicro_batch_size: 1\n"
+      "gradient_accumulation_steps: 2\nbf16: auto\ngradient_checkpointing: true\n"
+      "liger_rope: true\noptimizer: adamw_torch_fused\n";
+  expect_keys(
+      answer_of(files.write("fsdp.yaml", text + "fsdp: [full_shard, auto_wrap]\n"), of_size(8)),
+      {"parallel.zero=3", "training.sequence=8192", "training.global_batch=16",
+       "training.recompute=full", "runtime.kernels.rope=fused", "runtime.kernels.norm=unfused",
+       "communication.gradient.precision=bf16"});
+  EXPECT_TRUE(has(answer_of(files.write("none.yaml", text), of_size(8)).wrong,
+                  "--set training.master_weights=stored"));
+  EXPECT_TRUE(has(answer_of(files.write("lora.yaml", text + "adapter: lora\n"), of_size(8)).wrong,
+                  "adapter: asks for"));
+}
+
+TEST(ImportKinds, ScriptsOfTheTrainer) {
+  const test::TemporaryFiles files;
+  files.write("small/config.json", small_config);
+  files.write("zero3.json", zero3);
+  const std::string flags =
+      " --per_device_train_batch_size 4 --gradient_accumulation_steps 2 --bf16 True "
+      "--max_seq_length 2048 --gradient_checkpointing True --learning_rate 2e-5 ";
+  expect_keys(answer_of(files.write("torchrun.sh",
+                                    "torchrun --nproc_per_node 8 --nnodes 2 train.py "
+                                    "--model_name_or_path small --deepspeed zero3.json" +
+                                        flags),
+                        {}),
+              {"cluster.devices=16", "parallel.zero=3", "training.micro_batch=4",
+               "training.global_batch=128", "training.recompute=full"});
+  // accelerate says devices, sharding and precision of a script that does not.
+  files.write("fsdp.yaml",
+              "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nnum_processes: 8\n"
+              "mixed_precision: bf16\nfsdp_config:\n  fsdp_sharding_strategy: SHARD_GRAD_OP\n");
+  expect_keys(answer_of(files.write("accelerate.sh",
+                                    "accelerate launch --config_file fsdp.yaml train.py "
+                                    "--model_name_or_path small --max_seq_length 2048 "
+                                    "--per_device_train_batch_size 4\n"),
+                        {}),
+              {"cluster.devices=8", "parallel.zero=2", "training.precision=bf16",
+               "training.recompute=none"});
+  EXPECT_TRUE(has(answer_of(files.path("fsdp.yaml"), of_size(8)).wrong, "accelerate"));
+  expect_keys(answer_of(files.write("swift.sh",
+                                    "NPROC_PER_NODE=8 NNODES=2 swift sft --model small "
+                                    "--tuner_type full --torch_dtype bfloat16 --max_length 4096 "
+                                    "--per_device_train_batch_size 1 --deepspeed zero2 "
+                                    "--gradient_accumulation_steps 2 --packing true\n"),
+                        {}),
+              {"cluster.devices=16", "parallel.zero=2", "training.global_batch=32",
+               "training.recompute=full", "communication.gradient.overlap=false"});
+  EXPECT_TRUE(has(
+      answer_of(files.write("lora.sh", "swift sft --model small --max_length 4096\n"), of_size(8))
+          .wrong,
+      "is lora unless given"));
+  EXPECT_TRUE(has(answer_of(files.write("cli.sh", "llamafactory-cli train x.yaml\n"), {}).wrong,
+                  "give that file"));
+}
+
+/// Whether a scenario with such a model has this key: another one is said not to be known.
+bool is_key_beside(const std::string& key, const std::string& model) {
+  const SearchPath search = default_search_path({});
+  Node root = load_document_text(
+      "stepcast: 1\ncluster: {extends: clusters/ideal.yaml, devices: 8}\nmodel: {extends: models/" +
+          model + ".yaml}\ntraining: {sequence: 1024, global_batch: 8, micro_batch: 1}\n",
+      "key.yaml", search);
+  std::vector<Diagnostic> wrong;
+  apply_overrides(root, {key + "=no_such_word"}, search, wrong);
+  try {
+    (void)read_scenario(ScenarioDocument{root, "key.yaml", {}}, search);
+  } catch (const InputError& error) {
+    for (const Diagnostic& d : error.diagnostics())
+      if (has(d.message, "is not a known key")) return false;
+  }
+  return true;
+}
+/// Some keys are those of a kind of attention.
+bool is_key(const std::string& key) {
+  return is_key_beside(key, "llama3-8b") || is_key_beside(key, "deepseek-v3");
+}
+
+TEST(ImportKinds, WhatLacksAKeyHasNoneAndWhatNamesOneHasIt) {
+  std::map<std::string, bool> known;
+  for (const launch::FlagTable& table : launch::flag_tables()) {
+    for (const launch::Flag& flag : table.flags) {
+      for (std::size_t at = 0; at < flag.key.size();) {
+        const std::size_t comma = std::min(flag.key.find(", ", at), flag.key.size());
+        const std::string key(flag.key.substr(at, comma - at));
+        at = comma + 2;
+        if (!known.contains(key)) known[key] = is_key(key);
+        EXPECT_EQ(known[key], flag.treatment != launch::Treatment::lacking)
+            << flag.name << " of " << table.title << " names " << key;
+      }
+    }
+  }
+  EXPECT_GT(known.size(), 100U);
 }
 
 }  // namespace
