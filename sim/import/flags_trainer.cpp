@@ -30,21 +30,22 @@ constexpr Flag trainer_table[] = {
      "and the loss in one kernel each"},
     {"--torch_compile", any, taken, "runtime.fusion", "pattern"},
     {"--packing", any, taken, "schedule.data.documents", "full sequences"},
-    {"--lora_r", one, lacking, "training.adapters", "training of adapters beside frozen weights",
-     false, "0"},
-    {"--lora_rank", one, lacking, "training.adapters", "training of adapters beside frozen weights",
-     false, "0"},
-    {"--use_lora", any, lacking, "training.adapters", "training of adapters beside frozen weights"},
-    {"--use_peft", any, lacking, "training.adapters", "training of adapters beside frozen weights"},
-    {"--finetuning_type", one, lacking, "training.adapters",
-     "training of adapters beside frozen weights", false, "full"},
+    {"--use_lora", any, taken, "training.adapters", "lora"},
+    {"--use_peft", any, taken, "training.adapters", "lora"},
+    {"--finetuning_type", one, taken, "training.adapters", "full, lora"},
+    {"--lora_r", one, taken, "training.adapters.rank", "8 unless given"},
+    {"--lora_rank", one, taken, "training.adapters.rank", "8 unless given"},
+    {"--lora_target_modules", any, taken, "training.adapters.targets", "all unless given"},
+    {"--lora_target", any, taken, "training.adapters.targets", "all unless given"},
+    {"--lora_dropout", one, taken, "training.adapters.dropout", "above 0"},
+    {"--load_in_4bit", any, taken, "training.adapters.frozen", "nf4"},
     {"--neftune_noise_alpha", one, unmodelled, "runtime.kernels", "noise on the embeddings", false,
      "0"},
 };
 
 constexpr IgnoredFlags trainer_ignored_table[] = {
     {"runs, logs, checkpoints, rates, data",
-     "output_dir overwrite_output_dir do_train do_eval do_predict eval_strategy "
+     "lora_alpha output_dir overwrite_output_dir do_train do_eval do_predict eval_strategy "
      "evaluation_strategy eval_steps per_device_eval_batch_size learning_rate weight_decay "
      "adam_beta1 adam_beta2 adam_epsilon max_grad_norm num_train_epochs max_steps "
      "lr_scheduler_type lr_scheduler_kwargs warmup_ratio warmup_steps logging_dir logging_steps "
@@ -84,8 +85,10 @@ constexpr Flag llama_factory_table[] = {
     {"packing", one, taken, "schedule.data.documents", "full sequences"},
     {"neat_packing", one, refused, "schedule.data.mask",
      "samples that do not see each other, of a length that the file does not say", false, "false"},
-    {"finetuning_type", one, lacking, "training.adapters",
-     "training of adapters beside frozen weights", false, "full"},
+    {"finetuning_type", one, taken, "training.adapters", "lora (also when absent), full"},
+    {"lora_rank", one, taken, "training.adapters.rank", "8 unless given"},
+    {"lora_target", any, taken, "training.adapters.targets", "all unless given"},
+    {"lora_dropout", one, taken, "training.adapters.dropout", "above 0"},
     {"stage", one, refused, "training", "a training with more models than one", false, "pt|sft"},
     {"use_unsloth", one, refused, "runtime.kernels", "kernels of Unsloth", false, "false"},
     {"use_badam", one, refused, "runtime.optimizer", "an optimizer of blocks", false, "false"},
@@ -94,7 +97,7 @@ constexpr Flag llama_factory_table[] = {
     {"use_muon", one, refused, "runtime.optimizer", "Muon", false, "false"},
     {"use_adam_mini", one, refused, "runtime.optimizer", "Adam-mini", false, "false"},
     {"mixture_of_depths", one, refused, "model.layers", "layers that tokens pass over"},
-    {"quantization_bit", one, lacking, "training.adapters", "frozen weights of a few bits"},
+    {"quantization_bit", one, taken, "training.adapters.frozen", "4: nf4"},
     {"shift_attn", one, refused, "model.attention.window", "shifted windows", false, "false"},
     {"sequence_parallel_size", one, taken, "parallel.cp", "", true},
 };
@@ -111,8 +114,8 @@ constexpr IgnoredFlags llama_factory_ignored_table[] = {
      "freeze_vision_tower freeze_multi_modal_projector freeze_language_model tokenized_path "
      "streaming mix_strategy interleave_probs enable_thinking use_reentrant_gc "
      "gradient_checkpointing_kwargs ray_run_name ray_storage_path ray_num_workers "
-     "resources_per_worker placement_strategy double_quantization quantization_method lora_rank "
-     "lora_alpha lora_target lora_dropout rope_scaling train_on_prompt mask_history "
+     "resources_per_worker placement_strategy double_quantization quantization_method  "
+     "lora_alpha   rope_scaling train_on_prompt mask_history "
      "ddp_find_unused_parameters tool_format default_system resize_vocab cache_dir "
      "fsdp_config use_dft_loss use_asft_loss"},
 };
@@ -150,17 +153,20 @@ constexpr Flag axolotl_table[] = {
     {"liger_glu_activation", one, taken, "runtime.kernels.activation", "fused"},
     {"liger_fused_linear_cross_entropy", one, unmodelled, "training.cross_entropy",
      "the loss in chunks with its head: less memory", false, "false"},
-    {"adapter", one, lacking, "training.adapters", "training of adapters beside frozen weights"},
+    {"adapter", one, taken, "training.adapters", "lora, qlora; absent: none"},
+    {"lora_r", one, taken, "training.adapters.rank", "8 unless given"},
+    {"lora_target_modules", any, taken, "training.adapters.targets", "all unless given"},
+    {"lora_dropout", one, taken, "training.adapters.dropout", "above 0"},
+    {"lora_modules_to_save", any, lacking, "training.adapters.trained", "modules trained whole"},
     {"unfrozen_parameters", any, refused, "training", "a part of the parameters"},
     {"rl", one, refused, "training", "a training with more models than one"},
     {"context_parallel_size", one, taken, "parallel.cp", "", true},
     {"sequence_parallel_degree", one, taken, "parallel.cp", "as context_parallel_size"},
     {"tensor_parallel_size", one, taken, "parallel.tp", "", true},
     {"dp_shard_size", one, refused, "parallel.dp_replicate", "shards of a part of the ranks"},
-    {"load_in_8bit", one, lacking, "training.adapters", "frozen weights of a few bits", false,
-     "false"},
-    {"load_in_4bit", one, lacking, "training.adapters", "frozen weights of a few bits", false,
-     "false"},
+    {"load_in_8bit", one, refused, "training.adapters.frozen", "frozen weights of eight bits",
+     false, "false"},
+    {"load_in_4bit", one, taken, "training.adapters.frozen", "nf4"},
 };
 
 constexpr IgnoredFlags axolotl_ignored_table[] = {
@@ -173,9 +179,9 @@ constexpr IgnoredFlags axolotl_ignored_table[] = {
      "skip_prepare_dataset processor_type fsdp_version fsdp_config max_steps save_steps "
      "loss_watchdog_threshold loss_watchdog_patience seed tokenizer_use_mistral_common "
      "ddp_find_unused_parameters adam_beta1 adam_beta2 adam_epsilon max_grad_norm train_on_inputs "
-     "group_by_length save_total_limit gradient_checkpointing_kwargs save_strategy lora_r "
-     "lora_alpha lora_dropout lora_target_linear lora_target_modules lora_model_dir "
-     "lora_modules_to_save lora_fan_in_fan_out lora_mlp_kernel lora_qkv_kernel lora_o_kernel "
+     "group_by_length save_total_limit gradient_checkpointing_kwargs save_strategy  "
+     "lora_alpha  lora_target_linear  lora_model_dir "
+     " lora_fan_in_fan_out lora_mlp_kernel lora_qkv_kernel lora_o_kernel "
      "liger_layer_norm early_stopping_patience test_datasets tokens hub_model_id "
      "pretraining_dataset local_rank debug tokenizer_config model_config eval_batch_size "
      "eval_steps is_llama_derived_model save_safetensors cosine_min_lr_ratio dataset_processes "
@@ -185,10 +191,11 @@ constexpr IgnoredFlags axolotl_ignored_table[] = {
 
 constexpr Flag ms_swift_table[] = {
     {"--model", one, taken, "model", "a Hugging Face model"},
-    {"--tuner_type", one, lacking, "training.adapters",
-     "training of adapters beside frozen weights; absent: lora", false, "full"},
-    {"--train_type", one, lacking, "training.adapters",
-     "training of adapters beside frozen weights; absent: lora", false, "full"},
+    {"--tuner_type", one, taken, "training.adapters", "lora (also when absent), full"},
+    {"--train_type", one, taken, "training.adapters", "as --tuner_type"},
+    {"--lora_rank", one, taken, "training.adapters.rank", "8 unless given"},
+    {"--target_modules", any, taken, "training.adapters.targets", "all unless given"},
+    {"--lora_dropout", one, taken, "training.adapters.dropout", "above 0; 0.05 unless given"},
     {"--per_device_train_batch_size", one, taken, "training.micro_batch", "1 unless given"},
     {"--gradient_accumulation_steps", one, taken, "training.global_batch", "micro x steps x DP"},
     {"--max_length", one, taken, "training.sequence", ""},
@@ -206,8 +213,9 @@ constexpr Flag ms_swift_table[] = {
     {"--padding_free", one, unmodelled, "schedule.data.documents", "samples without padding", false,
      "false"},
     {"--sequence_parallel_size", one, taken, "parallel.cp", "", true},
-    {"--quant_bits", one, lacking, "training.adapters", "frozen weights of a few bits"},
-    {"--quant_method", one, lacking, "training.adapters", "frozen weights of a few bits"},
+    {"--quant_bits", one, taken, "training.adapters.frozen", "4: nf4"},
+    {"--quant_method", one, refused, "training.adapters.frozen", "another form of four bits", false,
+     "bnb"},
 };
 
 constexpr IgnoredFlags ms_swift_ignored_table[] = {
@@ -220,7 +228,7 @@ constexpr IgnoredFlags ms_swift_ignored_table[] = {
      "use_chat_template label_names to_cached_dataset cached_dataset cached_val_dataset "
      "save_strategy enable_thinking truncation_strategy max_steps loss_scale streaming "
      "gradient_checkpointing_kwargs agent_template template lr_scheduler_type weight_decay "
-     "adam_beta2 seed max_grad_norm lora_rank lora_alpha target_modules model_type max_pixels "
+     "adam_beta2 seed max_grad_norm  lora_alpha  model_type max_pixels "
      "use_hf attn_implementation resume_from_checkpoint ddp_timeout aligner_lr vit_lr "
      "load_args load_data_args create_checkpoint_symlink strict dataset_shuffle"},
 };

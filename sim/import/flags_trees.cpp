@@ -27,8 +27,8 @@ constexpr Flag flagscale_table[] = {
      "a stage that holds the embedding alone"},
     {"--enable-hetero", none, refused, "parallel.layers_per_chunk",
      "stages of several kinds of devices"},
-    {"--peft-type", one, lacking, "training.adapters",
-     "training of adapters beside frozen weights"},
+    {"--peft-type", one, refused, "training.adapters.rank",
+     "adapters; give their rank and targets"},
     {"--use-partial-reduce-for-shared-embedding", none, unmodelled, "model.tied_embeddings",
      "reduction of the shared embedding in parts"},
 };

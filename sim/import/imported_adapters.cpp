@@ -89,7 +89,7 @@ void set_adapters(const AdapterFlags& flags, Arguments& arguments, Draft& draft)
                                 ? flags.otherwise
                                 : arguments.count_in(flags.rank->name, flags.otherwise, 1, 1 << 16);
   draft.set("training.adapters.rank", rank, {flags.rank, flags.targets});
-  const bool is_gated = draft.says("model.ffn.kind", "swiglu");
+  const bool is_gated = flags.gated || draft.says("model.ffn.kind", "swiglu");
   std::uint32_t bits = 0;
   bool together = false, apart = false;
   const auto names = split_names(flags.targets != nullptr ? flags.targets->words : flags.usual);

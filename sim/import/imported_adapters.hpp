@@ -17,6 +17,7 @@ struct AdapterFlags {
   std::int64_t otherwise = 0;           ///< rank of a file that gives none
   std::vector<std::string> usual = {};  ///< names of its targets, likewise
   const char* split = "both";           ///< AdapterSpec::Split of the framework
+  bool gated = false;                   ///< the model is a file whose layers have a gate
 };
 
 /// Sets the keys. Names of targets are those of modules in Megatron-Bridge, NeMo, peft and

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "adapters.hpp"
 #include "deepspeed.hpp"
 #include "model_folder.hpp"
 #include "stepcast/base/foreign_document.hpp"
@@ -49,6 +50,7 @@ struct TrainerJob {
   std::optional<std::int64_t> devices = {};
   std::int64_t tp = 1, cp = 1;
   std::string precision = {};
+  bool adapts = false;  ///< adapters alone are trained
 
   /// The last setting whose row has this key.
   const Setting* role(std::string_view key, std::string_view part = {}) const {
@@ -199,6 +201,54 @@ void import_trainer_fsdp(TrainerJob& job, const Setting* words, const Setting* s
   draft.keep("communication.gradient.precision");
 }
 
+bool is_gated(const std::string& config) {
+  if (config.empty()) return true;  // nearly all that people train are
+  try {
+    return read_hugging_face(config).ffn.kind == FeedForwardSpec::Kind::swiglu;
+  } catch (const InputError&) {
+    return true;  // reading the scenario says what is wrong with it
+  }
+}
+
+/// Adapters of peft: modules are those of the library, each with its own. False: there are none.
+bool import_trainer_adapters(TrainerJob& job, const std::string& config) {
+  const Setting* kind = job.role("training.adapters");
+  const Setting* packed = job.role("training.adapters.frozen");
+  const bool absent =
+      job.form.framework == Framework::ms_swift || job.form.framework == Framework::llama_factory;
+  const std::string name = kind == nullptr ? (absent ? "lora" : "full") : first_word(kind);
+  if (name == "full" || (name != "lora" && !is_said(kind))) return false;
+  const bool known = name == "lora" || name == "qlora" || kind->name.starts_with("--use_");
+  if (!known) {
+    job.args.fail(*kind, "is '" + name + "', which training.adapters lacks, allowed: full, lora");
+    return true;
+  }
+  if (packed != nullptr && is_said(packed) && holds(packed->name, "bit") &&
+      !holds(packed->name, "4bit") && first_word(packed) != "4")
+    job.args.fail(*packed, "is " + first_word(packed) +
+                               ", which no value of training.adapters.frozen says, allowed: 4");
+  const Setting* targets = job.role("training.adapters.targets");
+  const std::string which = first_word(targets);
+  const bool all = which == "all" || which == "all-linear";
+  set_adapters(
+      {.rank = job.role("training.adapters.rank"),
+       .targets = all ? nullptr : targets,
+       .dropout = job.role("training.adapters.dropout"),
+       .packed = name == "qlora"   ? kind
+                 : is_said(packed) ? packed
+                                   : nullptr,
+       .otherwise = 8,
+       .usual = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"},
+       .gated = is_gated(config)},
+      job.args, job.draft);
+  if (job.form.framework == Framework::ms_swift && job.role("training.adapters.dropout") == nullptr)
+    job.draft.set("training.adapters.dropout", true, {}, "0.05 unless given");
+  if (targets == nullptr || all)
+    job.draft.set("training.adapters.products", std::string("apart"), {targets}, "modules of peft");
+  job.draft.keep("training.adapters.products");
+  return true;
+}
+
 void import_trainer_sharding(TrainerJob& job, const std::string& config) {
   Draft& draft = job.draft;
   const Setting* json = job.role("parallel.zero", "deepspeed");
@@ -222,6 +272,7 @@ void import_trainer_sharding(TrainerJob& job, const std::string& config) {
   for (const char* key : {"parallel.zero", "communication.gradient.overlap",
                           "communication.gradient.bucket", "communication.gradient.precision"})
     draft.keep(key);
+  if (job.adapts) return;  // frozen weights are as they are
   if (job.form.casts)
     draft.set("training.master_weights", std::string("stored"), {}, "weights are cast to FP32");
   else if (!draft.given("training.master_weights"))
@@ -251,6 +302,7 @@ std::optional<std::int64_t> import_form(const TrainerDefaults& form, const std::
   import_trainer_batch(job);
   import_trainer_precision(job);
   import_trainer_kernels(job, config);
+  job.adapts = import_trainer_adapters(job, config);
   import_trainer_sharding(job, config);
   return job.devices;
 }
@@ -338,14 +390,6 @@ std::optional<std::int64_t> import_ms_swift(const std::string& path, const std::
                                             const ImportOptions& options, Draft& draft) {
   Launch launch = read_shell(path, text, inputs_of(options));
   read_environment_size(launch);
-  const bool full = std::ranges::any_of(launch.settings, [](const Setting& s) {
-    return (s.name == "--tuner_type" || s.name == "--train_type") && first_word(&s) == "full";
-  });
-  if (!full && !draft.given("training.adapters"))
-    throw InputError({{{path},
-                       "--tuner_type",
-                       "is lora unless given: adapters beside frozen weights, which are not read "
-                       "here, allowed: full"}});
   return import_form(ms_swift_form, path, std::move(launch), options, draft);
 }
 

@@ -179,6 +179,11 @@ SlowestWork slowest_work(const FleetSpec& fleet, const std::vector<NodeMix>& mix
     if (1 - below < negligible) break;
     work.mean += (1 - below) * (std::exp(edges[i + 1]) - at);
   }
+  // A number at the edge of its cell is off by a part of the cell, evenly: the mean of that.
+  if (fleet.device_sigma > 0) {
+    const double half = fleet.device_sigma / cells_per_sigma / 2;
+    work.mean /= std::sinh(half) / half;
+  }
   // Where even the last cell is not reached, its upper edge is.
   if (work.low == 0) work.low = std::exp(edges.back());
   if (work.high == 0) work.high = std::exp(edges.back());

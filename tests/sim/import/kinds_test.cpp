@@ -325,9 +325,14 @@ TEST(ImportKinds, LlamaFactoryIsTheTrainerUnderItsNames) {
                                                     "disable_gradient_checkpointing: true\n"),
                 of_size(16)),
       {"runtime.kernels.norm=fused", "training.cross_entropy=fused", "training.recompute=none"});
+  expect_keys(answer_of(files.write("lora.yaml", text + "finetuning_type: lora\nlora_rank: 16\n"
+                                                        "lora_target: all\n"),
+                        of_size(16)),
+              {"training.adapters.rank=16", "training.adapters.targets=all",
+               "training.adapters.products=apart", "training.adapters.frozen=bf16"});
   EXPECT_TRUE(
-      has(answer_of(files.write("lora.yaml", text + "finetuning_type: lora\n"), of_size(16)).wrong,
-          "finetuning_type"));
+      has(answer_of(files.write("oft.yaml", text + "finetuning_type: oft\n"), of_size(16)).wrong,
+          "which training.adapters lacks"));
   // Without sharding weights are FP32, and gradients go in buckets of 25 MiB.
   expect_keys(answer_of(files.write("ddp.yaml", text + "finetuning_type: full\n"), of_size(16)),
               {"parallel.zero=0", "training.master_weights=stored",
@@ -348,8 +353,11 @@ TEST(ImportKinds, AxolotlIsTheTrainerUnderItsNames) {
        "communication.gradient.precision=bf16"});
   EXPECT_TRUE(has(answer_of(files.write("none.yaml", text), of_size(8)).wrong,
                   "--set training.master_weights=stored"));
-  EXPECT_TRUE(has(answer_of(files.write("lora.yaml", text + "adapter: lora\n"), of_size(8)).wrong,
-                  "adapter: asks for"));
+  expect_keys(answer_of(files.write("qlora.yaml", text + "adapter: qlora\nlora_r: 32\n"
+                                                         "lora_target_modules: [q_proj, v_proj]\n"),
+                        of_size(8)),
+              {"training.adapters.rank=32", "training.adapters.frozen=nf4",
+               "training.adapters.targets={modules: [q, v]}", "parallel.zero=0"});
 }
 
 TEST(ImportKinds, ScriptsOfTheTrainer) {
@@ -386,10 +394,11 @@ TEST(ImportKinds, ScriptsOfTheTrainer) {
                         {}),
               {"cluster.devices=16", "parallel.zero=2", "training.global_batch=32",
                "training.recompute=full", "communication.gradient.overlap=false"});
-  EXPECT_TRUE(has(
-      answer_of(files.write("lora.sh", "swift sft --model small --max_length 4096\n"), of_size(8))
-          .wrong,
-      "is lora unless given"));
+  expect_keys(answer_of(files.write("lora.sh",
+                                    "swift sft --model small --max_length 4096 --torch_dtype "
+                                    "bfloat16 --target_modules all-linear\n"),
+                        of_size(8)),
+              {"training.adapters.rank=8", "training.adapters.targets=all"});
   EXPECT_TRUE(has(answer_of(files.write("cli.sh", "llamafactory-cli train x.yaml\n"), {}).wrong,
                   "give that file"));
 }
