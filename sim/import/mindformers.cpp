@@ -4,7 +4,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "adapters.hpp"
+#include "imported_adapters.hpp"
 #include "megatron.hpp"
 #include "stepcast/base/foreign_document.hpp"
 #include "stepcast/base/text.hpp"
