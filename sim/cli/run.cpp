@@ -6,6 +6,7 @@
 
 #include "commands.hpp"
 #include "stepcast/base/phases.hpp"
+#include "stepcast/sim/engine/reference_world.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/page/report_page.hpp"
@@ -152,6 +153,17 @@ void graph_option(const RunOptions& options, const Scenario& scenario,
     bad_option("--graph-ranks", "is given without --graph");
 }
 
+/// SimGrid ends the process where it cannot write: the file is made before.
+void paje_option(const RunOptions& options, const Scenario& scenario) {
+  if (options.paje.empty()) return;
+  if (scenario.simulate.engine != StepEngine::simgrid)
+    bad_option("--paje",
+               "is what SimGrid does, which the fast engine does not ask, allowed: with "
+               "--engine simgrid");
+  if (options.paje == "-") bad_option("--paje", "is -, allowed: a file");
+  write_file(options.paje, "");
+}
+
 /// Which memory a forecast that does not fit asks too much of.
 std::string full_memory(const Forecast& forecast) {
   const bool host = std::ranges::all_of(forecast.stages, [](const StageForecast& stage) {
@@ -178,6 +190,7 @@ Outcome run(const RunOptions& options) {
   const Scenario scenario = scenario_option(options.scenario, options.overrides, options.launch,
                                             default_search_path(options.presets), imported);
   rank_option(options.kernel_rank, scenario);
+  paje_option(options, scenario);
   const std::int64_t load_steps = load_steps_option(options, scenario);
   graph_option(options, scenario, imported);
   const std::optional<SeedRuns> seeds = seeds_of(options, scenario);
@@ -189,6 +202,7 @@ Outcome run(const RunOptions& options) {
   std::optional<LoadSteps> steps;
   if (load_steps > 0) steps = run_load_steps(scenario, load_steps, usable_processors());
   const auto begin = std::chrono::steady_clock::now();
+  if (!options.paje.empty()) trace_reference_world(options.paje);
   Forecast result = forecast(scenario);
   result.load_steps = steps;
   if (seeds) {

@@ -96,6 +96,7 @@ void add_check(CommandLine& line) {
                   "only files whose path fits this pattern, '*105b*' (repeatable)")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
+  CommandLine::engine(sub, options->overrides);
   sub->add_option("--tolerance", options->tolerance,
                   "how far off every value may be, 2%, in place of its own tolerance")
       ->type_name("P%");
@@ -159,6 +160,7 @@ void add_compare(CommandLine& line) {
                   "they change A")
       ->type_name("K=V")
       ->allow_extra_args(false);
+  CommandLine::engine(sub, options->engine);
   CommandLine::presets_of(sub, options->variants, PresetCount::several);
   add_launch(sub, options->launch);
   sub->add_flag("--inputs", options->inputs, all_inputs);

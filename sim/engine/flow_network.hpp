@@ -47,6 +47,6 @@ bool simgrid_is_loaded();
 FlowNetwork& simgrid_network(const std::vector<double>& bandwidths);
 
 /// The world of the judge, likewise.
-ReferenceWorld* simgrid_world(const Platform& platform);
+ReferenceWorld* simgrid_world(const Platform& platform, const std::string& paje);
 
 }  // namespace stepcast

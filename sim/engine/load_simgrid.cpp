@@ -32,10 +32,10 @@ FlowNetwork& simgrid_network(const std::vector<double>& bandwidths) {
   return *make(bandwidths);
 }
 
-ReferenceWorld* simgrid_world(const Platform& platform) {
-  auto* const make = reinterpret_cast<ReferenceWorld* (*)(const Platform&)>(
+ReferenceWorld* simgrid_world(const Platform& platform, const std::string& paje) {
+  auto* const make = reinterpret_cast<ReferenceWorld* (*)(const Platform&, const std::string&)>(
       simgrid_entry("stepcast_simgrid_world"));
-  return make(platform);
+  return make(platform, paje);
 }
 
 PlatformAnswer read_platform_table(const std::string& file, const std::string& pattern,

@@ -48,13 +48,19 @@ class NamedZone : public routing::NetZoneImpl {
   std::map<std::pair<const routing::NetPoint*, const routing::NetPoint*>, LinkPath> routes_;
 };
 
-s4u::Engine& reference_engine() {
-  static s4u::Engine* engine = [] {
+/// `paje`: file that SimGrid traces its resources into; empty: none.
+s4u::Engine& reference_engine(const std::string& paje) {
+  static s4u::Engine* engine = [&paje] {
     // SimGrid keeps argc and argv: all must outlive it.
     static char name[] = "stepcast";
     static char quiet[] = "--log=root.thres:critical";
-    static char* argv[] = {name, quiet, nullptr};
-    static int argc = 2;
+    static char traced[] = "--cfg=tracing:yes";
+    static char resources[] = "--cfg=tracing/uncategorized:yes";
+    static char precise[] = "--cfg=tracing/precision:12";
+    static std::string file = "--cfg=tracing/filename:" + paje;
+    static char* argv[] = {name, quiet, traced, resources, precise, file.data(), nullptr};
+    static int argc = paje.empty() ? 2 : 6;
+    argv[argc] = nullptr;
     auto* made = new s4u::Engine(&argc, argv);
     for (const char* setting :
          {"network/model:CM02", "network/crosstraffic:0", "network/TCP-gamma:1e30",
@@ -73,8 +79,8 @@ struct UnderWay {
 
 class SimgridWorld : public ReferenceWorld {
  public:
-  explicit SimgridWorld(Platform platform) : platform_{std::move(platform)} {
-    engine_ = &reference_engine();
+  SimgridWorld(Platform platform, const std::string& paje) : platform_{std::move(platform)} {
+    engine_ = &reference_engine(paje);
     zone_ = new NamedZone(platform_.name);  // owned by SimGrid
     s4u::NetZone* face = zone_->get_iface();
     for (const Platform::Host& host : platform_.hosts)
@@ -85,7 +91,7 @@ class SimgridWorld : public ReferenceWorld {
       // Latency stays with whoever sends: SimGrid would share links by it.
       s4u::Link* made = face->create_link(link.name, link.bandwidth * scale)->set_latency(0);
       index_[made->get_name()] = static_cast<std::uint32_t>(links_.size());
-      links_.push_back(made->seal());
+      links_.push_back(made);
     }
   }
 
@@ -270,7 +276,7 @@ void SimgridWorld::move(const std::vector<Part>& parts, Then then) {
 
 /// Lives as long as SimGrid: to the end of the process.
 extern "C" [[gnu::visibility("default")]] stepcast::ReferenceWorld* stepcast_simgrid_world(
-    const stepcast::Platform& platform) {
-  static auto* const world = new stepcast::SimgridWorld(platform);
+    const stepcast::Platform& platform, const std::string& paje) {
+  static auto* const world = new stepcast::SimgridWorld(platform, paje);
   return world;
 }

@@ -43,12 +43,11 @@ std::optional<FleetForecast> fleet_forecast(const StepSetup& setup, Seconds flaw
   const Scenario& scenario = setup.scenario;
   if (!counts_fleet(scenario)) return {};
   const StallPlan own = setup.stalls(scenario.stalls);
-  const FleetPace pace =
-      fleet_pace(*scenario.cluster.fleet, setup.placement, setup.programs,
-                 scenario.pipeline_shape(), own, scenario.cluster.node_devices);
+  const FleetPace pace = fleet_pace(*scenario.cluster.fleet, setup.placement, setup.programs,
+                                    scenario.pipeline_shape(), own, scenario.cluster.node_devices);
   FleetForecast result{.flawless = flawless, .pace = pace.mean};
-  const Seconds cost = own.irregular() ? estimated(setup, pace.mean)
-                                       : replayed_at(setup, own, pace.mean) - flawless;
+  const Seconds cost =
+      own.irregular() ? estimated(setup, pace.mean) : replayed_at(setup, own, pace.mean) - flawless;
   // Rounding alone could make a fleet faster.
   result.cost = std::max(cost, Seconds{0});
   // Around the mean the step grows with the pace of the devices.

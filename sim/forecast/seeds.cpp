@@ -29,8 +29,8 @@ SpreadSpec drawn(const FleetSpec& fleet) {
   if (fleet.throttled.share > 0) {
     constexpr Seconds hour{3600};
     // Events so long that a device is in one for that share of its time.
-    spread.transient = SpreadSpec::Transient{-std::log1p(-fleet.throttled.share), hour,
-                                             fleet.throttled.factor};
+    spread.transient =
+        SpreadSpec::Transient{-std::log1p(-fleet.throttled.share), hour, fleet.throttled.factor};
   }
   return spread;
 }

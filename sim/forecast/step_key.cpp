@@ -82,9 +82,8 @@ void write_fleet(const Scenario& scenario, KeyWriter& key) {
   if (!counts_fleet(scenario)) return;
   const FleetSpec& fleet = *scenario.cluster.fleet;
   for (const double number :
-       {fleet.device_sigma, fleet.slow_share(), fleet.slow_nodes.factor,
-        fleet.throttled.share, fleet.throttled.factor,
-        static_cast<double>(scenario.cluster.node_devices)})
+       {fleet.device_sigma, fleet.slow_share(), fleet.slow_nodes.factor, fleet.throttled.share,
+        fleet.throttled.factor, static_cast<double>(scenario.cluster.node_devices)})
     key.number(number);
 }
 

@@ -60,7 +60,7 @@ struct StepSetup {
 
  private:
   /// Throws InputError where the judge does not know what the step does.
-  void check_judged(const StallPlan& plan) const;
+  void check_judged() const;
 };
 
 }  // namespace stepcast

@@ -182,9 +182,9 @@ ImportedScenario import_launch(const std::string& given, const ImportOptions& op
                                     ? form.name
                                     : std::string_view("deepspeed");
   draft.run_by(launch::identify(runs, text, chosen, search));
-  if (!options.deepspeed.empty() && form.name != "huggingface" && form.name != "megatron-deepspeed" &&
-      form.name != "trainer" && form.name != "llama-factory" && form.name != "axolotl" &&
-      form.name != "ms-swift")
+  if (!options.deepspeed.empty() && form.name != "huggingface" &&
+      form.name != "megatron-deepspeed" && form.name != "trainer" && form.name != "llama-factory" &&
+      form.name != "axolotl" && form.name != "ms-swift")
     throw InputError({{{},
                        "--deepspeed",
                        "does not go with a file of " + std::string(form.title) +

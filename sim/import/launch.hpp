@@ -29,10 +29,10 @@ struct Launch {
   std::vector<Diagnostic> notes = {};  ///< what was met and not followed, each with its place
   /// Names of variables that a script asks for and nobody sets, each with its first place.
   std::vector<std::pair<std::string, Place>> missing = {};
-  std::string unset = {};       ///< the same in words, with what to give
-  std::string program = {};     ///< that is launched: a file or a module
+  std::string unset = {};                     ///< the same in words, with what to give
+  std::string program = {};                   ///< that is launched: a file or a module
   std::vector<std::string> first_words = {};  ///< between the program and its first flag
-  std::size_t other_words = 0;  ///< behind it that are no flags: `data.batch=4`
+  std::size_t other_words = 0;                ///< behind it that are no flags: `data.batch=4`
 };
 
 /// What a script finds beside it.

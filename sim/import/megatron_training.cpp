@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "adapters.hpp"
+#include "imported_adapters.hpp"
 #include "megatron.hpp"
 #include "stepcast/base/describe.hpp"
 #include "stepcast/base/text.hpp"

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "adapters.hpp"
+#include "imported_adapters.hpp"
 #include "stepcast/base/foreign_document.hpp"
 #include "structured.hpp"
 

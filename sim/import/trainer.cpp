@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "adapters.hpp"
 #include "deepspeed.hpp"
+#include "imported_adapters.hpp"
 #include "model_folder.hpp"
 #include "stepcast/base/foreign_document.hpp"
 #include "stepcast/workloads/hugging_face.hpp"

@@ -84,7 +84,8 @@ Job::Job(const JudgeInput& input)
     a.rank = r;
     a.stage = input.placement.stage_of(Rank{r}).value;
     const KindPrograms* kinds = input.step.kinds;
-    a.program = kinds ? &kinds->programs[kinds->of_rank[r]][a.stage] : &input.step.programs[a.stage];
+    a.program =
+        kinds ? &kinds->programs[kinds->of_rank[r]][a.stage] : &input.step.programs[a.stage];
     a.spec = kinds ? &kinds->hosts[kinds->of_rank[r]] : &input.step.host;
     a.compiles = compiles(*a.program);
     a.host.slots.resize(a.program->slots);
@@ -97,6 +98,9 @@ Job::Job(const JudgeInput& input)
   }
   // Flows must be known to SimGrid before its platform is sealed.
   calls_.plan_all();
+  for (Member& a : ranks_)
+    for (std::size_t kind = 0; kind < group_kinds; ++kind)
+      a.groups[kind] = calls_.group(static_cast<GroupKind>(kind), Rank{a.rank});
 }
 
 std::uint32_t Job::host_of(std::uint32_t rank) const {
@@ -137,9 +141,7 @@ void Job::run_operators(Member& a) {
       Launched& next = a.launched.front();
       if (next.ready > end) break;
       book(a, next, end);
-      const double work = a.segment_factor * next.cost->device;
-      end = a.profile != nullptr && !a.profile->steady() ? a.profile->end_of(end, work)
-                                                         : end + work;
+      end = end_of_work(a, *next.cost, end);
       a.launched.pop_front();
       --a.left;
       a.ends.push_back(end);
@@ -157,8 +159,8 @@ void Job::run_operators(Member& a) {
 void Job::book(Member& a, Launched& launched, double device) const {
   if (!a.compiles || std::exchange(launched.booked, true)) return;
   a.lag.wait(launched.free, launched.freed);
-  a.compile_stall += a.lag.issue({launched.host.main, launched.host.worker, device},
-                                 *launched.cost, a.host.factor);
+  a.compile_stall += a.lag.issue({launched.host.main, launched.host.worker, device}, *launched.cost,
+                                 a.host.factor);
 }
 
 void Job::end_segment(Member& a) {
@@ -168,6 +170,7 @@ void Job::end_segment(Member& a) {
   times.computing += Seconds{worked};
   a.worked += worked;
   times.segments += 1;
+  times.clock += Seconds{a.segment_lost};
   if (took > worked * (1 + host_bound_margin) + clock_noise) {
     times.host_bound_segments += 1;
     // What late kernels cost is told apart from plain dispatch.
@@ -195,22 +198,22 @@ void Job::waited(Member& a, double from, double moving, ExposedKind kind, const 
 /// All members are there when the last one comes; then the bytes move.
 void Job::meet(Member& a, std::uint32_t call, std::uint64_t made, Issued& issued, Then next) {
   const StageCall& own = a.program->calls[call];
-  const std::uint64_t group = input_.placement.group_key(own.group, Rank{a.rank});
+  const Group* const group = a.groups[static_cast<std::size_t>(own.group)];
   // The same group meets again and again: `made` counts its calls.
-  auto& place = meetings_[{own.group, group, made}];
+  auto& place = meetings_[{group, made}];
   if (!place) place = std::make_shared<Met>();
   const std::shared_ptr<Met> met = place;
   met->members.emplace_back(a.rank, &issued, own.kind, 0);
   met->over.then(std::move(next));
-  if (met->members.size() < input_.placement.group(own.group, Rank{a.rank}).size()) return;
+  if (met->members.size() < group->members) return;
   // Taken out before the bytes move, since the next call of the group may come meanwhile.
-  meetings_.erase({own.group, group, made});
+  meetings_.erase({group, made});
   // Bytes move from when all are there: that is the start for each of them.
   for (auto& [rank, member, kind, ticket] : met->members) {
     member->start = now();
     ticket = ranks_[rank].log.open(member->start, kind);
   }
-  met->phases = &calls_.phases(own.group, Rank{a.rank}, ordinal_[a.stage][call]);
+  met->phases = &group->calls.at(ordinal_[a.stage][call]);
   move(met, 0);
 }
 

@@ -88,8 +88,16 @@ void Job::add_unit(Member& a, const StageOrder& order) {
     for (const Unit* u = first; u != last; ++u) add_code(a, code_of(a, *u), u);
   // Outputs leave when the whole unit is over.
   for (const Unit* u = first; u != last; ++u) h.actions.push_back({Action::What::send, u});
+  if (watched_ && a.rank == 0) tell_progress(a);
   h.actions.push_back({Action::What::settle, first});
   h.actions.push_back({Action::What::end_unit, first});
+}
+
+/// By the first rank: none is far behind another.
+void Job::tell_progress(const Member& a) const {
+  const double units = static_cast<double>(input_.step.orders[a.stage].size());
+  const double steps = a.host.step + static_cast<double>(a.host.next_unit) / units;
+  tell_share(std::min(1.0, steps / static_cast<double>(step_ends_.size())));
 }
 
 void Job::add_code(Member& a, const Instructions& code, const Unit* unit) const {
@@ -193,8 +201,7 @@ double Job::issue_communication(Member& a, const OperatorCost& cost,
 
 /// What the segment takes is measured from when the device gets to it.
 void Job::compute(Member& a, std::uint32_t index, const Unit* unit) {
-  const Segment& segment =
-      a.program->segment(index, input_.step.network.classes.variant[a.rank]);
+  const Segment& segment = a.program->segment(index, input_.step.network.classes.variant[a.rank]);
   const double factor = segment_factor(a, index, unit);
   a.host.segment = &segment;
   a.host.next_operator = 0;
@@ -202,7 +209,7 @@ void Job::compute(Member& a, std::uint32_t index, const Unit* unit) {
     a.begun = now();
     a.left = operators;
     a.segment_factor = factor;
-    a.segment_worked = a.compile_stall = 0;
+    a.segment_worked = a.segment_lost = a.compile_stall = 0;
     run_operators(a);
   });
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "judge_calls.hpp"
+#include "stepcast/base/long_work.hpp"
 #include "stepcast/sim/replay/communication_log.hpp"
 #include "stepcast/sim/replay/message.hpp"
 #include "stepcast/workloads/host_queue.hpp"
@@ -122,6 +123,7 @@ struct Launched {
 struct Member {
   std::uint32_t rank = 0, stage = 0;
   const StageProgram* program = nullptr;
+  std::array<const Group*, group_kinds> groups{};
   const HostSpec* spec = nullptr;
   bool compiles = false;  ///< something of the program
   HostState host;
@@ -131,10 +133,14 @@ struct Member {
   const SpeedProfile* profile = nullptr;
   std::deque<Launched> launched;
   bool awaits_operator = false;
-  std::deque<double> ends;          ///< of operators
-  std::size_t forgotten = 0;        ///< operators whose ends no host asks for any more
-  std::size_t left = 0;             ///< operators of the segment at hand
+  std::deque<double> ends;    ///< of operators
+  std::size_t forgotten = 0;  ///< operators whose ends no host asks for any more
+  std::size_t left = 0;       ///< operators of the segment at hand
   double begun = 0, segment_factor = 1, segment_worked = 0;
+  double segment_lost = 0;  ///< of the work, to the state of the clock
+  /// That state: until when the device had work, until when its clock is low, and the power that
+  /// it has left, as time at the limit.
+  double busy_until = 0, slow_until = 0, power_left = 0;
   double compile_stall = 0;  ///< in the segment at hand
   CompileLag lag;            ///< by the order in which it gets what was issued
   double worked = 0;         ///< device time of all segments so far
@@ -185,6 +191,7 @@ class Job {
   void send(Member& a, const Unit& unit);
   void settle_sends(Member& a);
   void end_step(Member& a);
+  void tell_progress(const Member& a) const;
 
   // Pauses of the host: judge_stalls.cpp.
   void set_stalls(Member& a) const;
@@ -195,6 +202,7 @@ class Job {
   void collect_garbage(HostState& host) const;
   void save_checkpoint(Member& a);
   double segment_factor(Member& a, std::uint32_t segment, const Unit* unit) const;
+  double end_of_work(Member& a, const OperatorCost& op, double start) const;
 
   // What follows on SimGrid's clock: judge.cpp.
   void run_operators(Member& a);
@@ -217,7 +225,7 @@ class Job {
   ReferenceWorld& world_;
   Calls calls_;
   std::deque<Member> ranks_;
-  std::map<std::tuple<GroupKind, std::uint64_t, std::uint64_t>, std::shared_ptr<Met>> meetings_;
+  std::map<std::pair<const Group*, std::uint64_t>, std::shared_ptr<Met>> meetings_;
   std::vector<std::vector<std::uint32_t>> ordinal_;  ///< [stage][call] among those of its kind
   /// Where a communication may begin before the device gets to it.
   enum class Eager { never, prologue, always };
@@ -225,6 +233,7 @@ class Job {
   std::vector<Eager> eager_;  ///< [stage]
   std::vector<double> step_ends_;
   std::uint64_t tasks_ = 0;
+  const bool watched_ = is_work_watched();
 };
 
 }  // namespace stepcast::judge

@@ -14,6 +14,7 @@ void Job::set_stalls(Member& a) const {
   a.factor = speed.device;
   a.host.factor = speed.host;
   a.profile = &stalls->profile_of(Rank{a.rank});
+  if (a.profile->steady()) a.factor *= a.profile->factor_at(0);
   if (!stalls->gc_offset.empty()) a.host.next_collection = stalls->gc_offset[a.rank];
 }
 
@@ -81,8 +82,7 @@ double Job::segment_factor(Member& a, std::uint32_t segment, const Unit* unit) c
   if (input_.step.loads != nullptr && unit != nullptr && !attention.empty() &&
       attention[segment].scales()) {
     const AttentionLoads& loads = *input_.step.loads;
-    const AttentionLoad& load =
-        loads.sequences[loads.of_rank[a.rank]][unit->micro_batch.value];
+    const AttentionLoad& load = loads.sequences[loads.of_rank[a.rank]][unit->micro_batch.value];
     factor *= attention[segment].factor(load.pairs, load.tokens);
   }
   if (input_.step.stalls != nullptr && input_.step.stalls->spec.compute_jitter) {
@@ -92,6 +92,35 @@ double Job::segment_factor(Member& a, std::uint32_t segment, const Unit* unit) c
     factor *= std::exp(jitter.sigma * z - jitter.sigma * jitter.sigma / 2);
   }
   return factor;
+}
+
+/// A longer execution: by the factors of its segment, the state of the clock, and throttling.
+double Job::end_of_work(Member& a, const OperatorCost& op, double start) const {
+  const StallPlan* stalls = input_.step.stalls;
+  const double work = a.segment_factor * op.device;
+  // Without work nothing wakes a clock.
+  if (stalls == nullptr || !(work > 0)) return start + work;
+  double time = work;
+  if (stalls->power_cap) {
+    // What waiting and lighter work leave of the limit is there for heavier work, up to a window.
+    const double most = stalls->power_cap->window.value();
+    const auto left = [&](double more) { a.power_left = std::min(most, a.power_left + more); };
+    left((start - a.busy_until) * (1 - stalls->power_cap->waiting));
+    if (op.draw <= 1) left(work * (1 - op.draw));
+    const double gained = op.draw > 1 ? std::min(a.power_left, work * (1 - 1 / op.draw)) : 0;
+    a.power_left -= gained;
+    time -= gained;
+  } else if (stalls->idle_clock) {
+    // A clock that has fallen comes back a ramp after there is work again.
+    const IdleClock& clock = *stalls->idle_clock;
+    if (start - a.busy_until > clock.hold.value()) a.slow_until = start + clock.ramp.value();
+    const double slow = std::max(0.0, a.slow_until - start);
+    // Work done at the low clock takes the rest of its time longer.
+    const double done_slowly = std::min(work, slow / clock.slowness());
+    time += done_slowly * (clock.slowness() - 1);
+  }
+  a.segment_lost += time - work;
+  return a.busy_until = a.profile->steady() ? start + time : a.profile->end_of(start, time);
 }
 
 }  // namespace stepcast::judge

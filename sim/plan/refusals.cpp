@@ -21,10 +21,11 @@ void refuse_stalls(const PlanSpace& space, const Node& root, const Node& plan, R
            "are not searched: the bound holds for an intact cluster, allowed: none, or plan.seeds "
            "above 0, which runs the best points with them");
   if (seeded && !draws_for_seeds(space.bases.front().scenario))
-    reading.report(place_of(plan, "seeds"), "plan.seeds",
-                   "is " + std::to_string(space.spec.seeds) +
-                       ", but nothing is drawn, allowed: 0, a cluster with a fleet, or stalls that draw: "
-                       "stalls.compute_jitter, gc_pauses, allocator_pauses, collisions, spread");
+    reading.report(
+        place_of(plan, "seeds"), "plan.seeds",
+        "is " + std::to_string(space.spec.seeds) +
+            ", but nothing is drawn, allowed: 0, a cluster with a fleet, or stalls that draw: "
+            "stalls.compute_jitter, gc_pauses, allocator_pauses, collisions, spread");
   if (!seeded)
     for (const char* key : {"quantile", "finalists"})
       if (plan.find(key) != nullptr)

@@ -100,8 +100,8 @@ std::vector<double> possible(const FleetSpec& fleet, const std::vector<NodeMix>&
 std::vector<double> cells(const FleetSpec& fleet, double longest) {
   const double sigma = fleet.device_sigma;
   const double begin = std::log(longest) - widest * sigma;
-  const double end = std::log(longest * fleet.slow_nodes.factor * fleet.throttled.factor) +
-                     widest * sigma;
+  const double end =
+      std::log(longest * fleet.slow_nodes.factor * fleet.throttled.factor) + widest * sigma;
   const double width = sigma / cells_per_sigma;
   std::vector<double> edges;
   edges.reserve(static_cast<std::size_t>((end - begin) / width) + 2);

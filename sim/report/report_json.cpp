@@ -289,7 +289,8 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
   if (forecast.products) json["tensor_split"] = products_json(*forecast.products);
   if (forecast.load_steps) add_load_steps(json["load_steps"], *forecast.load_steps);
   if (forecast.timeline.steps.size() > 1) add_steps(json, forecast.timeline.steps);
-  if (const auto r = reliability(scenario, forecast.timeline, forecast.mean.fleet)) add_reliability(json, *r);
+  if (const auto r = reliability(scenario, forecast.timeline, forecast.mean.fleet))
+    add_reliability(json, *r);
   if (forecast.fleet) json["fleet"] = fleet_json(*forecast.fleet);
   if (forecast.spread) add_spread(json, forecast);
   if (forecast.fullest_uplink) json["collisions"] = collisions_json(scenario, forecast);

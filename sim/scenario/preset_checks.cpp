@@ -241,8 +241,9 @@ void check_node(const ClusterSpec& cluster, const std::string& prefix, Checks& c
 /// Parts of a fleet that change nothing without another.
 void check_fleet(const FleetSpec& fleet, const std::string& prefix, Checks& checks) {
   const auto needs = [&](bool alone, const char* key, double value, const char* other) {
-    checks.require(!alone, prefix + key,
-                   "is " + shortest(value) + " and changes nothing, allowed: with " + prefix + other);
+    checks.require(
+        !alone, prefix + key,
+        "is " + shortest(value) + " and changes nothing, allowed: with " + prefix + other);
   };
   const auto& slow = fleet.slow_nodes;
   needs(slow.share > 0 && slow.factor == 1, "slow_nodes.share", slow.share,
@@ -254,9 +255,9 @@ void check_fleet(const FleetSpec& fleet, const std::string& prefix, Checks& chec
         "throttled.factor above 1");
   needs(events.factor > 1 && events.share == 0, "throttled.factor", events.factor,
         "throttled.share above 0");
-  checks.require(!fleet.screened || slow.share > 0, prefix + "screened",
-                 "is true but no node is slow, allowed: with " + prefix +
-                     "slow_nodes.share above 0");
+  checks.require(
+      !fleet.screened || slow.share > 0, prefix + "screened",
+      "is true but no node is slow, allowed: with " + prefix + "slow_nodes.share above 0");
 }
 
 }  // namespace

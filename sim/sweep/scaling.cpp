@@ -63,14 +63,15 @@ std::string what_bends(const PointTable& table, const std::vector<std::vector<do
     std::iota(parts.begin(), parts.end(), std::size_t{0});
     // Parts with the sign of the loss, the largest first.
     std::erase_if(parts, [&](std::size_t p) { return losses[i][p] / lost < least_named; });
-    std::ranges::stable_sort(parts, std::greater{}, [&](std::size_t p) { return losses[i][p] / lost; });
+    std::ranges::stable_sort(parts, std::greater{},
+                             [&](std::size_t p) { return losses[i][p] / lost; });
     std::string named;
     for (const std::size_t p : parts)
       named += fmt::format("{}{} {:.1f}%", named.empty() ? "" : ", ", part_phrase(p),
                            100 * losses[i][p] / step);
     return fmt::format("\n  {}: {:.1f}% of its step is {} against perfect scaling{}{}.\n",
-                       table.rows[i].values, 100 * std::abs(lost) / step,
-                       lost > 0 ? "lost" : "won", named.empty() ? "" : ": ", named);
+                       table.rows[i].values, 100 * std::abs(lost) / step, lost > 0 ? "lost" : "won",
+                       named.empty() ? "" : ": ", named);
   }
   return "\n  No point loses against perfect scaling.\n";
 }

@@ -58,9 +58,9 @@ TEST(Palette, NamesAreUniqueAndInTheStyleSheetTwice) {
 }
 
 TEST(Palette, TerminalsHaveThePartsOfAStep) {
-  for (const char* name : {"computing", "exposed", "tensor", "expert", "pipeline", "data", "context",
-                           "offload", "bubble", "host", "compile", "idle", "forward", "backward",
-                           "weight", "beside"}) {
+  for (const char* name :
+       {"computing", "exposed", "tensor", "expert", "pipeline", "data", "context", "offload",
+        "bubble", "host", "compile", "idle", "forward", "backward", "weight", "beside"}) {
     EXPECT_GE(shade(name).terminal, 16) << name;  // the first sixteen are the user's
     EXPECT_LE(shade(name).terminal, 255) << name;
   }

@@ -28,8 +28,8 @@ std::string palette_css();
 
 /// Lines of a diagram that are no parts of a step. The first eight stay apart for the colour-blind
 /// (Okabe and Ito 2008).
-inline constexpr std::array series_colours{
-    "#0072b2", "#e69f00", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#bbbbbb",
-    "#f0e442", "#666666", "#000000", "#882255", "#6a4c93", "#7a9e3a", "#8d6a3f"};
+inline constexpr std::array series_colours{"#0072b2", "#e69f00", "#d55e00", "#009e73", "#cc79a7",
+                                           "#56b4e9", "#bbbbbb", "#f0e442", "#666666", "#000000",
+                                           "#882255", "#6a4c93", "#7a9e3a", "#8d6a3f"};
 
 }  // namespace stepcast

@@ -120,7 +120,7 @@ void Drawing::pick_expert_keys() {
 
 /// Kernels around FP8 products, and parts of a layer that are launched as graphs.
 void Drawing::pick_kernels() {
-  if (recipe_ == "mxfp8" && experts() && chance(55)) {
+  if (recipe_ == "mxfp8" && experts() && chance(50)) {
     take("moe.experts", "experts", "multi_stream");
     take("runtime.kernels.scales", "scales", "apart");
   } else if (recipe_ == "mxfp8" && !experts() && chance(90)) {

@@ -35,12 +35,11 @@ void Drawing::pick_wrappers() {
     set("runtime.recompute_statements", "18");
   }
   if (tp_ > 1 && chance(20)) take("communication.tensor.backward", "tensor backward", "serial");
+  if (!experts() || has("moe.overlap=tiles(2)")) return;
+  if (recipe_ == "mxfp8" && !has("runtime.kernels.scales=apart"))
+    return take("moe.experts", "experts", "fused");
   const bool named = has("moe.experts=sequential") || has("moe.experts=multi_stream");
-  if (!experts() || named || has("moe.overlap=tiles(2)")) return;
-  if (recipe_ == "mxfp8" && chance(90))
-    take("moe.experts", "experts", "fused");
-  else if (padded_ && chance(70))
-    take("moe.experts", "experts", "batched");
+  if (padded_ && !named && chance(70)) take("moe.experts", "experts", "batched");
 }
 
 /// Adapters beside frozen weights; behind all other draws.
@@ -52,7 +51,7 @@ void Drawing::pick_adapters() {
       has("communication.gradient.stand_ins=shapes") ||
       has("communication.tensor.backward=serial") || draft_.features.contains("exchange lists") ||
       draft_.features.contains("exchange broadcast");
-  if (refused || !chance(35)) return;
+  if (refused || !chance(60)) return;
   hit("adapters");
   set("training.adapters.rank", word({"8", "16", "64"}));
   const bool apart = chance(40);
@@ -64,10 +63,11 @@ void Drawing::pick_adapters() {
     take("training.adapters.products", "adapters", "apart");
   }
   if (experts() || chance(60)) set("training.adapters.targets", "{modules: [" + targets + "]}");
-  if (tp_ > 1 && chance(40)) take("training.adapters.split", "adapters", "one");
+  if (tp_ > 1 && chance(50)) take("training.adapters.split", "adapters", "one");
   if (chance(30)) take("training.adapters.dropout", "adapters", "true");
-  if (!experts() && recipe_.empty() && !has("parallel.zero=3") && chance(40))
-    take("training.adapters.frozen", "adapters", word({"int8", "nf4"}));
+  if (experts() || !recipe_.empty() || has("parallel.zero=3") || !chance(80)) return;
+  hit("adapters packed");
+  set("training.adapters.frozen", word({"int8", "nf4"}));
 }
 
 /// Experts on so many ranks, whose exchanges are kernels of a library.

@@ -16,7 +16,8 @@ inline const WrongOverride wrong_adapters[] = {
      "training.adapters.rank is 0, so that no adapter exists, allowed: a rank, or without it"},
     {"adapters_of_experts",
      {"training.adapters.rank=16"},
-     "training.adapters.targets: has products of feed-forward parts but the model has experts, "
+     "--set training.adapters.rank=16: training.adapters.targets: has products of feed-forward "
+     "parts but the model has experts, "
      "whose adapters are not known, allowed: {modules: [query, key, value, attention_out]}"},
     {"adapters_that_ranks_do_not_share",
      {"training.adapters.rank=5", adapters_of_attention},
@@ -44,8 +45,8 @@ inline const WrongOverride wrong_adapters[] = {
      "--set training.adapters.split=one: training.adapters.split: is one but parallel.tp is 1, so "
      "that nothing is split, allowed: both"},
     {"frozen_weights_that_are_gathered_as_fp8",
-     {"training.precision=fp8_mixed", "parallel.zero=1", "communication.parameter.precision=fp8",
-      "training.adapters.rank=16", adapters_of_attention},
+     {"cluster.device.matmul_peak_fp8=600TFLOPS", "training.precision=fp8_mixed", "parallel.zero=1",
+      "communication.parameter.precision=fp8", "training.adapters.rank=16", adapters_of_attention},
      "--set communication.parameter.precision=fp8: communication.parameter.precision: is fp8 but "
      "training.adapters leaves weights as they are, allowed: bf16"},
     {"packed_weights_of_experts",

@@ -59,4 +59,8 @@ class ReferenceWorld {
 /// to the end of the process; module `simgrid` is loaded for it.
 ReferenceWorld& make_reference_world(const Platform& platform);
 
+/// The next world writes what its hosts and links do into this file, by SimGrid's own tracing
+/// (Paje): how fast each works, at each date at which that changes.
+void trace_reference_world(const std::string& file);
+
 }  // namespace stepcast

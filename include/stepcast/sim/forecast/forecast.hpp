@@ -106,9 +106,9 @@ struct SpreadForecast {
 
 /// Says what the fleet of the cluster costs on average (`cluster.fleet`).
 struct FleetForecast {
-  Seconds flawless{0};  ///< the step of equal devices
-  Seconds cost{0};      ///< that the expected step takes longer
-  SpeedFactors pace{};  ///< at which a job of equal devices takes as long as the expected step
+  Seconds flawless{0};      ///< the step of equal devices
+  Seconds cost{0};          ///< that the expected step takes longer
+  SpeedFactors pace{};      ///< at which a job of equal devices takes as long as the expected step
   Seconds low{0}, high{0};  ///< one fleet of ten takes less, one more
 };
 /// Says whether the step is the expected one of a fleet: not where a spread is drawn

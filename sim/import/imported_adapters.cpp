@@ -1,4 +1,4 @@
-#include "adapters.hpp"
+#include "imported_adapters.hpp"
 
 #include <algorithm>
 #include <array>
