@@ -287,6 +287,22 @@ void import_runtime(Recipe& r) {
             {together});
 }
 
+/// MindSpore cuts the matrix on the side on which the product is cut.
+void import_adapters(Recipe& r) {
+  const Setting* kind = r.field({"pet_config.pet_type"});
+  if (kind == nullptr) return;
+  if (const std::string name = r.args.text(kind->name); name != "lora" && name != "LoRA")
+    return r.args.fail(*kind, "is '" + name + "', which training.adapters lacks, allowed: lora");
+  set_adapters({.rank = r.field({"pet_config.lora_rank"}),
+                .targets = r.field({"pet_config.target_modules"}),
+                .dropout = r.field({"pet_config.lora_dropout"}),
+                .otherwise = 8,
+                .usual = {"wq", "wv"},
+                .split = "one"},
+               r.args, r.draft);
+  r.draft.expect(*kind);
+}
+
 /// Switches of kernels, and what the router does beside its product.
 void import_small(Recipe& r) {
   Draft& draft = r.draft;
@@ -331,22 +347,6 @@ void import_small(Recipe& r) {
     draft.set_where_used("moe.router.score", "sigmoid", {score});
 }
 
-/// MindSpore cuts the matrix on the side on which the product is cut.
-void import_adapters(Recipe& r) {
-  const Setting* kind = r.field({"pet_config.pet_type"});
-  if (kind == nullptr) return;
-  if (const std::string name = r.args.text(kind->name); name != "lora" && name != "LoRA")
-    return r.args.fail(*kind, "is '" + name + "', which training.adapters lacks, allowed: lora");
-  set_adapters({.rank = r.field({"pet_config.lora_rank"}),
-                .targets = r.field({"pet_config.target_modules"}),
-                .dropout = r.field({"pet_config.lora_dropout"}),
-                .otherwise = 8,
-                .usual = {"wq", "wv"},
-                .split = "one"},
-               r.args, r.draft);
-  r.draft.expect(*kind);
-}
-
 }  // namespace
 
 std::optional<std::int64_t> import_mindformers(const std::string& path, const std::string& text,
@@ -382,8 +382,8 @@ std::optional<std::int64_t> import_mindformers(const std::string& path, const st
   import_cut(recipe);
   import_recompute(recipe);
   import_runtime(recipe);
-  import_small(recipe);
   import_adapters(recipe);
+  import_small(recipe);
   return options.devices ? options.devices : shipped;
 }
 

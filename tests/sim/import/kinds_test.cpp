@@ -357,7 +357,7 @@ TEST(ImportKinds, AxolotlIsTheTrainerUnderItsNames) {
                                                          "lora_target_modules: [q_proj, v_proj]\n"),
                         of_size(8)),
               {"training.adapters.rank=32", "training.adapters.frozen=nf4",
-               "training.adapters.targets={modules: [q, v]}", "parallel.zero=0"});
+               "training.adapters.targets={modules: [query, value]}", "parallel.zero=0"});
 }
 
 TEST(ImportKinds, ScriptsOfTheTrainer) {
