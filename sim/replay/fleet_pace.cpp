@@ -14,7 +14,7 @@ namespace {
 /// Draws beyond so many sigma are left out: one in 10^15.
 constexpr double widest = 8;
 /// Cells of the integral in one sigma; the error falls faster than any power of their width.
-constexpr double cells_per_sigma = 4;
+constexpr double cells_per_sigma = 6;
 /// What is less likely adds nothing that a double holds beside a step.
 constexpr double negligible = 1e-12;
 constexpr double tenth = 0.1;
