@@ -161,15 +161,15 @@ class PlainParser {
     for (std::size_t i = 0; i < text.size(); ++i) {
       if (text[i] == '#' && i > 0 && text[i - 1] == ' ') return std::string_view::npos;
       if (text[i] != ':' || (i + 1 < text.size() && text[i + 1] != ' ')) continue;
-      if (i > longest_key || i == 0 || text[i - 1] == ' ' || text.starts_with("? ")) throw NotPlain{};
+      if (i > longest_key || i == 0 || text[i - 1] == ' ' || text.starts_with("? "))
+        throw NotPlain{};
       return i;
     }
     return std::string_view::npos;
   }
   static std::string_view key_of(std::string_view text, std::size_t colon) {
     const bool quoted = text.front() == '"' || text.front() == '\'';
-    const std::string_view key =
-        quoted ? text.substr(1, colon - 2) : text.substr(0, colon);
+    const std::string_view key = quoted ? text.substr(1, colon - 2) : text.substr(0, colon);
     // Words for nothing, as yaml-cpp has them, are no keys.
     if (!quoted && is_null(key)) throw NotPlain{};
     return key;
@@ -184,8 +184,8 @@ class PlainParser {
     if (first == '[' || first == '{' || first == '"' || first == '\'') {
       Node read = first == '[' || first == '{' ? flow(line, at) : quoted(line, at);
       const std::size_t behind = line.text.find_first_not_of(' ', at);
-      const bool ends = behind == std::string_view::npos ||
-                        (line.text[behind] == '#' && behind > at);
+      const bool ends =
+          behind == std::string_view::npos || (line.text[behind] == '#' && behind > at);
       if (!ends) throw NotPlain{};
       return read;
     }

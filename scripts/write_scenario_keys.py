@@ -73,7 +73,7 @@ def rows(schema, prefix):
             yield path, value.get("$comment", ""), default_of(value), doc
             continue
         kind = "list of mappings" if is_list(value) else "mapping"
-        yield path, kind + (", none" if "anyOf" in value else ""), default_of(value), doc
+        yield path, kind + "".join(f", {o['const']}" for o in value.get("anyOf", []) if "const" in o), default_of(value), doc
         yield from rows(inner, f"{path}.")
 
 

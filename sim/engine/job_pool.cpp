@@ -107,8 +107,7 @@ JobPool::Member& JobPool::hire(const JobLimits& limits) {
     close(channel[0]);
     throw EngineError(fmt::format("no process for a worker: {}", std::strerror(errno)));
   }
-  return members_.emplace_back(
-      Member{.process = process, .channel = channel[0], .limits = limits});
+  return members_.emplace_back(Member{.process = process, .channel = channel[0], .limits = limits});
 }
 
 void JobPool::serve(int channel) const {

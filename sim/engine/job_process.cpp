@@ -52,8 +52,7 @@ bool send_all(int channel, const std::string& text) {
 
 void obey(const JobLimits& limits, pid_t parent) {
   // The parent may have ended between fork and here: then nobody sends the signal.
-  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
-    _exit(1);
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
   if (limits.memory_bytes > 0 && limits_memory) {
     const rlimit memory{limits.memory_bytes, limits.memory_bytes};
     setrlimit(RLIMIT_AS, &memory);

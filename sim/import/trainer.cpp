@@ -107,7 +107,7 @@ void import_trainer_precision(TrainerJob& job) {
     return draft.wrong({{job.path},
                         "training.precision",
                         "would be FP32, as the file asks for neither BF16 nor FP16, which no value "
-                        "of it says; give --set training.precision=bf16"});
+                        "stands for; give --set training.precision=bf16"});
   if (job.precision.empty()) job.precision = "bf16";
   draft.set("training.precision", job.precision, {fp16 ? half : brain != nullptr ? brain : type});
 }

@@ -14,7 +14,7 @@ namespace {
 /// Draws beyond so many sigma are left out: one in 10^15.
 constexpr double widest = 8;
 /// Cells of the integral in one sigma; the error falls faster than any power of their width.
-constexpr double cells_per_sigma = 4;
+constexpr double cells_per_sigma = 6;
 /// What is less likely adds nothing that a double holds beside a step.
 constexpr double negligible = 1e-12;
 constexpr double tenth = 0.1;
@@ -178,6 +178,11 @@ SlowestWork slowest_work(const FleetSpec& fleet, const std::vector<NodeMix>& mix
     // What follows is less likely still.
     if (1 - below < negligible) break;
     work.mean += (1 - below) * (std::exp(edges[i + 1]) - at);
+  }
+  // A number at the edge of its cell is off by a part of the cell, evenly: the mean of that.
+  if (fleet.device_sigma > 0) {
+    const double half = fleet.device_sigma / cells_per_sigma / 2;
+    work.mean /= std::sinh(half) / half;
   }
   // Where even the last cell is not reached, its upper edge is.
   if (work.low == 0) work.low = std::exp(edges.back());

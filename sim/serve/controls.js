@@ -139,13 +139,9 @@ function moveFocus(event, list) {
   event.preventDefault();
 }
 
-/* What is wrong with the file itself makes every value of every control fail in the same words: it is said where it stands. */
-function failsForAll() {
-  const reasons = new Set(Object.values(known).flatMap(key => Object.values(key.values || {})));
-  return reasons.size === 1 && !reasons.has('');
-}
+/* Where the scenario itself does not run, values of many controls fail in the same words, which stand at their place already. */
+const isTold = reason => told.some(text => text.includes(reason));
 function drawControls() {
-  const sameForAll = failsForAll();
   drawSwaps();
   Object.entries(built).forEach(([key, control]) => {
     const info = known[key] || {}, now = valueNow(key), list = candidates(key, control.values);
@@ -171,7 +167,7 @@ function drawControls() {
     });
     const values = Object.values(info.values || {});
     const none = values.length > 0 && values.every(Boolean) && state.set[key] === undefined;
-    if (none && !sameForAll) control.why.textContent = values[0];
+    if (none && !isTold(values[0]) && !control.fault.textContent) control.why.textContent = values[0];
     else if (!control.box.matches(':hover, :focus-within')) control.why.textContent = '';
   });
 }

@@ -66,9 +66,9 @@ TEST(PlainYaml, IsWhatTheLibraryReadsOfPresets) {
 /// A text of pieces that decide how a line is read.
 std::string any_text() {
   const std::vector<std::string> pieces{
-      "a", "b", "a: ", "b: ", "- ", "\n", "\n  ", "\n    ", "\n- ", " ",  ":",   ": ",   "#", " #",
-      "[", "]", "{",   "}",   ", ", ",",  "'",    "\"",     "~",    "0",  "1.5", "null", "?", "-",
-      "&", "*", "!",   "|",   ">",  "%",  "@",    "`",      "\\",   "---"};
+      "a",  "b", "a: ", "b: ", "- ", "\n", "\n  ", "\n    ", "\n- ", " ", ":",  ": ",  "#",
+      " #", "[", "]",   "{",   "}",  ", ", ",",    "'",      "\"",   "~", "0",  "1.5", "null",
+      "?",  "-", "&",   "*",   "!",  "|",  ">",    "%",      "@",    "`", "\\", "---"};
   std::string text;
   for (const std::string& piece :
        *rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(pieces)))
@@ -94,15 +94,17 @@ TEST(PlainYaml, IsWhatTheLibraryReadsOfEditedFiles) {
 
 TEST(PlainYaml, LeavesToTheLibraryWhatItDoesNotKnow) {
   for (const char* text :
-       {"", "# nothing", "a: |\n  text", "a: >\n  text", "a: &x 1", "a: *x", "a: !t 1", "a: [1,\n 2]",
-        "a:\n", "a: 1\na: 2", "a: \"x\\n\"", "a: 'it''s'", "a: b\n  c", "? a\n: b", "a:\tb",
-        "--- a", "a: 1\n...", "word", "a: {b}", "a: [b: 1]", "a: b: c"})
+       {"",          "# nothing",   "a: |\n  text", "a: >\n  text", "a: &x 1",     "a: *x",
+        "a: !t 1",   "a: [1,\n 2]", "a:\n",         "a: 1\na: 2",   "a: \"x\\n\"", "a: 'it''s'",
+        "a: b\n  c", "? a\n: b",    "a:\tb",        "--- a",        "a: 1\n...",   "word",
+        "a: {b}",    "a: [b: 1]",   "a: b: c"})
     EXPECT_FALSE(parse_plain(text, "file")) << text;
 }
 
 TEST(PlainYaml, ReadsWordsListsAndMappings) {
   const std::string text =
-      "# comment\na: 1 # one\nb:\n- x\n- {c: 'd, e', f: [g, \"h\"]}\n-  i: j\n   k: ~\n'l m': n#o\n";
+      "# comment\na: 1 # one\nb:\n- x\n- {c: 'd, e', f: [g, \"h\"]}\n-  i: j\n   k: ~\n'l m': "
+      "n#o\n";
   EXPECT_EQ(agrees(text), true);
   const Node root = parse_plain(text, "file").value();
   EXPECT_EQ(root.find("b")->items[1].find("c")->text, "d, e");

@@ -14,14 +14,14 @@ namespace {
 void write_code_of(const Instructions& code, std::ostream& text) {
   for (const Instruction& instruction : code) {
     text << instruction.index();
-    std::visit(Overloaded{[&](const Compute& run) { text << ' ' << run.segment; },
-                          [&](const Communicate& start) {
-                            text << ' ' << start.call << ' ' << start.slot << start.after_compute;
-                          },
-                          [&](const Wait& wait) { text << ' ' << wait.slot; },
-                          [&](const HostSync& sync) { text << sync.of_copy; },
-                          [](const HostCopy&) {}},
-               instruction);
+    std::visit(
+        Overloaded{[&](const Compute& run) { text << ' ' << run.segment; },
+                   [&](const Communicate& start) {
+                     text << ' ' << start.call << ' ' << start.slot << start.after_compute;
+                   },
+                   [&](const Wait& wait) { text << ' ' << wait.slot; },
+                   [&](const HostSync& sync) { text << sync.of_copy; }, [](const HostCopy&) {}},
+        instruction);
     text << '\n';
   }
   text << "--\n";
@@ -67,8 +67,8 @@ WorkloadSpec any_job() {
   spec.plan.zero = *rc::gen::inRange(0, 3);
   if (spec.model.moe) {
     spec.plan.ep = 2;
-    spec.moe.routing.distribution = *rc::gen::elementOf(std::vector{
-        RoutingSpec::Distribution::uniform, RoutingSpec::Distribution::zipf});
+    spec.moe.routing.distribution = *rc::gen::elementOf(
+        std::vector{RoutingSpec::Distribution::uniform, RoutingSpec::Distribution::zipf});
   }
   using Recompute = TrainingSpec::Recompute;
   spec.training.recompute =

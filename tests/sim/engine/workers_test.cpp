@@ -74,28 +74,28 @@ TEST(Workers, GoOnInAnotherProcessWhereOneWasEnded) {
   }
 }
 
-/// One flow, which SimGrid moves; its clock is not reset.
-struct FlowInSimGrid : EngineClient {
+/// Two flows that meet, which SimGrid moves; its clock is not reset.
+struct FlowsInSimGrid : EngineClient {
   Engine engine{{1e9}, Sharing::simgrid};
   double end = 0;
 
-  FlowInSimGrid() {
-    engine.post(0, 0);
+  FlowsInSimGrid() {
+    for (const std::uint64_t tag : {0, 1}) engine.post(0, tag);
     engine.run(*this);
   }
-  void on_event(double, std::uint64_t) override {
-    engine.start_flow(std::vector<LinkUse>{{0, 1}}, 1e9, 0);
+  void on_event(double, std::uint64_t tag) override {
+    engine.start_flow(std::vector<LinkUse>{{0, 1}}, 1e9, tag);
   }
   void on_flow_end(double now, std::uint64_t) override { end = now; }
 };
 
 TEST(Workers, HaveAProcessForEachRunInSimGrid) {
   const auto all = answers(4, 1, [](std::size_t) {
-    const FlowInSimGrid run;
+    const FlowsInSimGrid run;
     return std::to_string(run.end) + " " + std::to_string(getpid());
   });
   EXPECT_EQ(texts_of(all).size(), 4U);
-  for (const auto& [i, answer] : all) EXPECT_TRUE(answer.text.starts_with("1.000000 ")) << i;
+  for (const auto& [i, answer] : all) EXPECT_TRUE(answer.text.starts_with("2.000000 ")) << i;
 }
 
 TEST(Workers, TellHowManyJobsAreDoneFromNoneToAll) {

@@ -133,6 +133,7 @@ TEST(FleetStep, OrderStatisticsAreTheMeanOfDraws) {
 TEST(FleetStep, NightlyIsTheMeanOfSeeds) {
   constexpr std::int64_t seeds = 64;
   double largest = 0, largest_plain = 0, sum = 0;
+  int above = 0;
   constexpr std::uint64_t count = 40;
   for_plans(count, [&](std::uint64_t i, const Scenario& scenario) {
     const auto expected = in_child([&] {
@@ -143,18 +144,27 @@ TEST(FleetStep, NightlyIsTheMeanOfSeeds) {
     ASSERT_EQ(expected.size(), 4U);
     std::vector<double> steps;
     for (const Seconds step : run_seeds(scenario, seeds, 2).steps) steps.push_back(step.value());
-    const Mean mean = mean_of(steps);
+    const Mean plain = mean_of(steps);
     const Formula formula = formula_of(scenario, {expected[2], expected[3]}, seeds);
-    const double luck = mean_of(formula.of_seeds).mean / formula.expected;
-    const double plain = expected[0] / mean.mean - 1, off = expected[0] * luck / mean.mean - 1;
-    EXPECT_NEAR(off, 0, 0.005) << i << ": " << joined(random_fleet_plan(i));
-    EXPECT_NEAR(plain, 0, 0.005 + 3 * mean.doubt / mean.mean) << i;
+    // What communication hides, or the host bounds, the draws do not move either.
+    const double by_formula = formula.expected - 1;
+    const double moved =
+        by_formula > 0 ? std::min(1.0, (expected[0] / expected[1] - 1) / by_formula) : 0;
+    for (std::size_t k = 0; k < steps.size(); ++k)
+      steps[k] -= expected[1] * moved * (formula.of_seeds[k] - formula.expected);
+    const Mean without_luck = mean_of(steps);
+    const double off = expected[0] / without_luck.mean - 1;
+    EXPECT_NEAR(off, 0, 0.005 + 3 * without_luck.doubt / without_luck.mean)
+        << i << ": " << joined(random_fleet_plan(i));
+    EXPECT_NEAR(expected[0] / plain.mean, 1, 0.005 + 3 * plain.doubt / plain.mean) << i;
+    above += std::abs(off) > 0.005 ? 1 : 0;
     largest = std::max(largest, std::abs(off));
-    largest_plain = std::max(largest_plain, std::abs(plain));
+    largest_plain = std::max(largest_plain, std::abs(expected[0] / plain.mean - 1));
     sum += off;
   });
   std::cout << count << " plans: mean " << 100 * sum / count << " %, largest " << 100 * largest
-            << " %, without the luck of the draws " << 100 * largest_plain << " %\n";
+            << " %, " << above << " above 0.5 %; with the luck of the draws up to "
+            << 100 * largest_plain << " %\n";
 }
 
 TEST(FleetStep, IsThatOfEqualDevicesAndAPartOfItsOwn) {
