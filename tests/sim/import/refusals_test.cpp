@@ -270,8 +270,11 @@ TEST(ImportRefusals, WarnsOfFlagsThatDoNotCount) {
 
 TEST(ImportRefusals, RecipesInPythonAreNotRun) {
   const test::TemporaryFiles files;
-  EXPECT_TRUE(
-      has(refusal_of(files.write("recipe.py", "import os\n"), on_dgx()), "run_config.yaml"));
+  const auto said = [&](const std::string& text) {
+    return refusal_of(files.write("recipe.py", text), on_dgx());
+  };
+  EXPECT_TRUE(has(said("from megatron.bridge import recipes\n"), "run_config.yaml"));
+  EXPECT_TRUE(has(said("import os\n"), "the script that launches it"));
 }
 
 }  // namespace
