@@ -298,6 +298,7 @@ void describe_one_kind(Visitor& visitor, ClusterSpec& spec) {
                              describe(v, *spec.interval);
                            });
   if (!interval) spec.interval.reset();
+  describe_fleet(visitor, spec.fleet);
   visitor.field({"devices", &spec.devices, "size of the cluster, a whole number of nodes", count});
 }
 
@@ -355,7 +356,6 @@ void describe(Visitor& visitor, ClusterSpec& spec) {
                  between(0, max_devices), true});
         v.field({"nodes", &spec.allocation[i].nodes, "so many from it on", count});
       });
-  describe_fleet(visitor, spec.fleet);
   describe_costs(visitor, spec.costs);
   visitor.optional_list(
       "kinds", "nodes of several kinds, each as a cluster file has them (heterogeneous.md)",
