@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "spread_step.hpp"
 #include "stepcast/sim/replay/fleet_pace.hpp"
 #include "stepcast/sim/replay/worst_replicas.hpp"
 
@@ -25,9 +24,11 @@ Seconds replayed_at(const StepSetup& setup, StallPlan plan, const SpeedFactors& 
     speed.device *= pace.device;
     speed.host *= pace.host;
   }
-  // A process makes at most one run in which SimGrid shares flows.
-  if (setup.scenario.simulate.sharing == Sharing::simgrid) return step_time_apart(setup, plan);
-  return setup.replayed(plan).step_time;
+  if (setup.scenario.simulate.sharing != Sharing::simgrid) return setup.replayed(plan).step_time;
+  // A process makes at most one run in which SimGrid shares flows; the own solver agrees with it.
+  Scenario own = setup.scenario;
+  own.simulate.sharing = Sharing::automatic;
+  return StepSetup(own, setup.loads, setup.ideal, false).replayed(plan).step_time;
 }
 
 }  // namespace

@@ -267,8 +267,7 @@ std::string spread_lines(const Forecast& forecast) {
   std::string text;
   if (forecast.fleet)
     text += fmt::format(
-        "  fleet          {:>9.1f}%    of the step, on average: {} of equal devices; 80% of fleets "
-        "{} to {}\n",
+        "  fleet          {:>9.1f}%    of the step; equal devices: {}; 80% of fleets {} to {}\n",
         100 * (forecast.fleet->cost / forecast.step_time), human(forecast.fleet->flawless),
         human(forecast.fleet->low), human(forecast.fleet->high));
   if (forecast.spread) {

@@ -322,7 +322,7 @@ class Studies(unittest.TestCase):
         self.assertEqual(self.rows(found.table)[0]["ranks"], 16)
 
     def test_engine(self):
-        small = {"cluster.devices": 16, "parallel.pp": 2, "parallel.dp": 1, "training.global_batch": 2}
+        small = {"cluster.fleet": "flawless", "cluster.devices": 16, "parallel.pp": 2, "parallel.dp": 1, "training.global_batch": 2}
         judged = stepcast.forecast(FLAGSHIP, set=small, engine="simgrid")
         self.assertEqual(judged.to_dict()["engine"]["solver"], "simgrid_reference")
         self.assertAlmostEqual(judged.step_time_s, stepcast.forecast(FLAGSHIP, set=small).step_time_s, delta=1e-8)
