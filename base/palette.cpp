@@ -17,7 +17,7 @@ constexpr std::array shades{
     Shade{"tensor", "#b8860b", "#e9b93a", 178}, Shade{"expert", "#c2185b", "#f0679b", 168},
     Shade{"pipeline", "#00796b", "#2fb8a6", 36}, Shade{"data", "#6a4fb3", "#a18ae8", 98},
     Shade{"context", "#558b2f", "#8fc255", 107}, Shade{"offload", "#8d5a3c", "#c99470", 137},
-    Shade{"bubble", "#a3adbb", "#7a8696", 245}, Shade{"host", "#d0461b", "#f2683c", 202},
+    Shade{"bubble", "#8a94a3", "#7a8696", 245}, Shade{"host", "#d0461b", "#f2683c", 202},
     Shade{"compile", "#7d0f2b", "#ffb3a7", 131}, Shade{"idle", "#b04fc0", "#d88ae6", 134},
     Shade{"fleet", "#37474f", "#b5c3cb", 240},
     // Units of the pipeline.
