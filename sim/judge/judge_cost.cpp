@@ -9,6 +9,7 @@
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/long_work.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/replay/recording.hpp"
 
 namespace stepcast {
 namespace {
@@ -20,24 +21,10 @@ constexpr double seconds_per_task = 3.5e-6, seconds_per_task_and_rank = 3e-9;
 /// A rank with its routes, flows and books; and the program itself.
 constexpr double bytes_per_rank = 150e3, bytes_of_program = 60e6;
 
-const Instructions& plain_code(const ChunkProgram& chunk, UnitKind kind) {
-  switch (kind) {
-    case UnitKind::forward:
-      return chunk.forward;
-    case UnitKind::backward_input:
-      return chunk.backward_input;
-    case UnitKind::backward_weight:
-      return chunk.backward_weight;
-    case UnitKind::backward:
-      break;
-  }
-  return chunk.backward;
-}
-
 double tasks_of_rank(const StageProgram& program, const StageOrder& order) {
   auto sum = static_cast<double>(program.prologue.size() + program.epilogue.size());
   for (const Unit& unit : order)
-    sum += static_cast<double>(plain_code(program.of(unit.chunk, unit.slice), unit.kind).size());
+    sum += static_cast<double>(usual_code(program.of(unit.chunk, unit.slice), unit.kind).size());
   return sum;
 }
 
