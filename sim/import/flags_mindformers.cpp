@@ -142,7 +142,7 @@ constexpr Flag mindformers_table[] = {
     {"model.model_config.pet_config.target_modules", any, taken, "training.adapters.targets",
      "wq, wk, wv, wo, w1, w2, w3, linear_qkv and the like, between |"},
     {"model.model_config.pet_config.lora_dropout", one, taken, "training.adapters.dropout",
-     "above 0"},
+     "above 0; 0.01 unless given"},
     {"model.model_config.pet_config", any, lacking, "training.adapters.kind",
      "another kind of adapter", false, "", true},
     {"recompute_config.select_recompute", any, refused, "training.recompute",

@@ -15,6 +15,7 @@ struct AdapterFlags {
   const Setting* dropout = nullptr;
   const Setting* packed = nullptr;      ///< frozen weights in four bits
   std::int64_t otherwise = 0;           ///< rank of a file that gives none
+  bool drops = false;                   ///< dropout of one that says nothing
   std::vector<std::string> usual = {};  ///< names of its targets, likewise
   const char* split = "both";           ///< AdapterSpec::Split of the framework
   bool gated = false;                   ///< the model is a file whose layers have a gate

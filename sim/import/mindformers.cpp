@@ -287,17 +287,21 @@ void import_runtime(Recipe& r) {
             {together});
 }
 
-/// MindSpore cuts the matrix on the side on which the product is cut.
+/// Defaults are those of LoraConfig (mindformers/pet/pet_config.py): rank 8, dropout 0.01, and no
+/// targets. MindSpore cuts the matrix on the side on which the product is cut.
 void import_adapters(Recipe& r) {
   const Setting* kind = r.field({"pet_config.pet_type"});
   if (kind == nullptr) return;
   if (const std::string name = r.args.text(kind->name); name != "lora" && name != "LoRA")
     return r.args.fail(*kind, "is '" + name + "', which training.adapters lacks, allowed: lora");
+  const Setting* targets = r.field({"pet_config.target_modules"});
+  if (targets == nullptr && !r.draft.given("training.adapters.targets"))
+    return r.args.fail(*kind, "stands without target_modules, by which no layer has an adapter");
   set_adapters({.rank = r.field({"pet_config.lora_rank"}),
-                .targets = r.field({"pet_config.target_modules"}),
+                .targets = targets,
                 .dropout = r.field({"pet_config.lora_dropout"}),
                 .otherwise = 8,
-                .usual = {"wq", "wv"},
+                .drops = true,
                 .split = "one"},
                r.args, r.draft);
   r.draft.expect(*kind);

@@ -206,6 +206,32 @@ TEST(ImportCases, AdaptersOfNemo) {
       has(read("peft_scheme: ptuning").wrong, "is 'ptuning', which training.adapters lacks"));
 }
 
+// Defaults of mindformers/pet/pet_config.py: rank 8, dropout 0.01, no targets.
+TEST(ImportCases, AdaptersOfMindFormers) {
+  const auto read = [](const std::string& pet) {
+    return read_case(
+        "lora.yaml",
+        "runner_config: {batch_size: 1, gradient_accumulation_steps: 1}\n"
+        "use_parallel: true\n"
+        "parallel: {enable_parallel_optimizer: true}\n"
+        "parallel_config: {data_parallel: 8, model_parallel: 1, pipeline_stage: 1}\n"
+        "model:\n"
+        "  model_config: {type: LlamaConfig, hidden_size: 1024, num_layers: 4, num_heads: 8, "
+        "vocab_size: 32000, intermediate_size: 2816, seq_length: 2048, compute_dtype: bfloat16, "
+        "pet_config: {" +
+            pet + "}}\n  arch: {type: LlamaForCausalLM}\n",
+        "atlas-800t-a2", {}, "8");
+  };
+  expect_all(read("pet_type: lora, target_modules: '.*wq|.*wv'"),
+             {"training.adapters.rank=8", "training.adapters.targets={modules: [query, value]}",
+              "training.adapters.dropout=true"});
+  expect_all(read("pet_type: lora, lora_rank: 16, lora_dropout: 0.0, target_modules: '.*wo'"),
+             {"training.adapters.rank=16", "training.adapters.targets={modules: [attention_out]}",
+              "training.adapters.dropout=false"});
+  EXPECT_TRUE(has(read("pet_type: lora").wrong, "stands without target_modules"));
+  EXPECT_TRUE(has(read("pet_type: p_tuning_v2").wrong, "which training.adapters lacks"));
+}
+
 TEST(ImportCases, AdaptersOfMindSpeed) {
   const std::string dense =
       ascend + dense_layers + "--swiglu --tensor-model-parallel-size 2 --lora-alpha 32 ";
