@@ -22,7 +22,8 @@ void count_tokens(LayerItems& items, const Experts& e) {
     put(items, {"expert counts", {2}, scores});
   else
     put(items, {"expert counts",
-                f.counts == Form::Counts::bincount ? f.platform.bincount() : f.platform.histogram(),
+                f.counts == Form::Counts::bincount ? platform_of(e).bincount()
+                                                   : platform_of(e).histogram(),
                 number * e.copies});
   const GroupKind group = e.ep > 1 ? GroupKind::expert : GroupKind::expert_tensor;
   const double ranks = e.ep > 1 ? e.ep : e.etp;
@@ -36,7 +37,7 @@ void count_tokens(LayerItems& items, const Experts& e) {
 void read_splits(LayerItems& items, const Experts& e) {
   const Form& f = *e.form;
   // grouped products on NPUs take tokens per expert from the device
-  const bool on_device = f.platform.npu && in_groups(e);
+  const bool on_device = f.npu && in_groups(e);
   const int chunks = !fuses_rows(e) && f.mask() && e.local <= 1 ? 0 : 1;
   const int queued = fuses_rows(e) && f.mask() ? 4 : 4 + chunks;
   switch (f.splits) {
@@ -50,7 +51,7 @@ void read_splits(LayerItems& items, const Experts& e) {
       put(items, {"expert splits", {0, copies, f.splits == Form::Splits::blocking ? copies : 0}});
       put(items, {"expert splits to device", {0, 2, 2}});
       if (e.local > 1)
-        put(items, {"expert numbers", f.platform.repeat_interleave(), 2 * number * e.copies});
+        put(items, {"expert numbers", platform_of(e).repeat_interleave(), 2 * number * e.copies});
       break;
     }
   }
@@ -60,14 +61,14 @@ void read_splits(LayerItems& items, const Experts& e) {
 void permute_by_number(LayerItems& items, const Experts& e) {
   if (fuses_rows(e))
     return put_rows(items, e, "permute", {1}, e.copies + e.tokens, VectorKind::gather);
-  const Calls sort = e.form->platform.argsort(static_cast<int>(number));
+  const Calls sort = platform_of(e).argsort(static_cast<int>(number));
   put(items, {"permute sort", sort, 2 * number * e.copies * sort.kernels});
   put(items, {"permute tokens", {1}, 2 * number * e.copies});
   put_rows(items, e, "permute select", {1}, 2 * e.copies, VectorKind::gather);
 }
 
 void permute_by_mask(LayerItems& items, const Experts& e) {
-  const Platform& platform = e.form->platform;
+  const Platform platform = platform_of(e);
   const double scores = e.tokens * e.count;
   if (fuses_rows(e)) {
     put(items, {"permute map", {3}, (1 + fp32) * scores});
@@ -99,13 +100,13 @@ void permute_padded(LayerItems& items, const Experts& e) {
 /// Weights of the pairs out of those of all experts, in the order of the rows.
 void select_weights(LayerItems& items, const Experts& e, const std::string& name) {
   put(items, {name + " weights", {1}, 2 * of_weights(e)});
-  put(items, {name + " weights select", e.form->platform.masked_select(),
+  put(items, {name + " weights select", platform_of(e).masked_select(),
               of_weights(e) + e.weight_bytes() * e.copies});
 }
 
 void weights_gradient(LayerItems& items, const Experts& e, const std::string& name) {
   put(items, {name + " weights zeros", {1}, of_weights(e)});
-  put(items, {name + " weights", e.form->platform.masked_scatter(), 2 * of_weights(e)});
+  put(items, {name + " weights", platform_of(e).masked_scatter(), 2 * of_weights(e)});
   put(items, {name + " weights copy", {1}, 2 * of_weights(e)});
 }
 
@@ -115,8 +116,7 @@ double weighed(const Experts& e) { return e.weight_bytes() / element; }
 void put_chunks(LayerItems& items, const Experts& e, const std::string& name, bool weights) {
   const double chunks = e.ep * e.etp * e.local;
   const bool equal = e.context.moe.capacity_pad;  // a transposed copy
-  const int cats =
-      equal ? 1 : static_cast<int>(std::ceil(chunks / e.form->platform.pieces_of_cat()));
+  const int cats = equal ? 1 : static_cast<int>(std::ceil(chunks / platform_of(e).pieces_of_cat()));
   put_rows(items, e, name, {cats}, 2 * e.rows, VectorKind::gather);
   if (weights && e.form->weighs_inside())
     put(items, {name + " weights", {cats}, 2 * e.weight_bytes() * e.rows});
@@ -127,7 +127,7 @@ void put_sort(LayerItems& items, const Experts& e, const std::string& name, Sort
   if (fuses_rows(e)) return put_rows(items, e, name, {1}, 2 * rows, VectorKind::gather);
   switch (sort) {
     case Sort::forth: {
-      const Calls keys = e.form->platform.argsort(static_cast<int>(fp32));
+      const Calls keys = platform_of(e).argsort(static_cast<int>(fp32));
       put(items, {name + " sort", keys, 2 * fp32 * rows * keys.kernels});
       put(items, {name + " tokens", {1}, 2 * number * rows});
       return put_rows(items, e, name + " select", {1}, 2 * rows, VectorKind::gather);
@@ -239,7 +239,7 @@ LayerItems order_rows(const Experts& e, const std::string& name, Sort sort) {
     return items;
   }
   const bool forth = sort == Sort::forth || sort == Sort::forth_gradient;
-  const bool fused = fuses_rows(e) && !e.form->platform.npu;  // not on NPUs without a compiler
+  const bool fused = fuses_rows(e) && !e.form->npu;  // not on NPUs without a compiler
   if (!fused) {
     put_chunks(items, e, name, forth);
     return items;

@@ -26,7 +26,7 @@ void gather_all(LayerItems& items, const Experts& e, const std::string& name, Co
 }
 
 void own_by_number(LayerItems& items, const Experts& e) {
-  const Platform& platform = e.form->platform;
+  const Platform platform = platform_of(e);
   const bool on_device = platform.npu && e.context.moe.products != MoeSpec::Products::sequential;
   const double pairs = e.gathered() * e.top_k, numbers = expert_number * pairs;
   put(items, {"own pairs", {3}, 2 * numbers});
@@ -47,7 +47,7 @@ void own_by_number(LayerItems& items, const Experts& e) {
 }
 
 void own_by_mask(LayerItems& items, const Experts& e) {
-  const Platform& platform = e.form->platform;
+  const Platform platform = platform_of(e);
   const double flags = flag * e.gathered() * e.local, weights = e.weight_bytes() * flags;
   put(items, {"own slices", {2}, 2 * (flags + weights)});
   put(items, {"expert counts", {1}, flags});
@@ -92,7 +92,7 @@ LayerItems own_pairs_backward(const Experts& e) {
   else
     add_rows(items, e, "own pairs backward", e.rows, e.gathered());
   const double weights = e.gathered() * weights_of_token(e);
-  put(items, {"own weights backward", e.form->platform.masked_scatter(), weights});
+  put(items, {"own weights backward", platform_of(e).masked_scatter(), weights});
   if (mask) put(items, {"own slices backward", {2}, 2 * weights});
   gather_all(items, e, "reduce_scatter router weights gradient", CollectiveKind::reduce_scatter,
              weights_of_token(e));

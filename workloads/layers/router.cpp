@@ -51,13 +51,13 @@ Choice choice_of(const Experts& e) {
 
 void choose(LayerItems& items, const Experts& e) {
   const double scores = scores_of(e);
-  const bool npu = e.form != nullptr && e.form->platform.npu;
+  const bool npu = e.form != nullptr && e.form->npu;
   if (e.form == nullptr || e.form->mask()) {
     const Choice c = choice_of(e);
     const Calls calls{.kernels = npu ? c.npu : c.gpu, .operators = c.npu};
     return put(items, {"top-k", calls, c.score_bytes * scores + c.pair_bytes * e.copies});
   }
-  const Platform& platform = e.form->platform;
+  const Platform platform = platform_of(e);
   const Calls top_k = platform.top_k();
   const Calls chosen{.kernels = top_k.kernels + 2, .operators = top_k.operators + 2};
   put(items, {"top-k", chosen, fp32 * scores + 22 * e.copies});
