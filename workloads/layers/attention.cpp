@@ -1,6 +1,14 @@
+#include "attention.hpp"
+
 #include <algorithm>
 
-#include "rows.hpp"
+#include "adapters.hpp"
+#include "context_parallel.hpp"
+#include "latent_attention.hpp"
+#include "linear_attention.hpp"
+#include "norm.hpp"
+#include "sparse_attention.hpp"
+#include "tensor_parallel.hpp"
 
 namespace stepcast::rows {
 

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "dispatcher.hpp"
+#include "feed_forward.hpp"
 
 namespace stepcast::rows {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "rows.hpp"
+#include "feed_forward.hpp"
 #include "stepcast/workloads/dispatcher_form.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 

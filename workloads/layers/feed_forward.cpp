@@ -1,4 +1,7 @@
-#include "rows.hpp"
+#include "feed_forward.hpp"
+
+#include "adapters.hpp"
+#include "tensor_parallel.hpp"
 
 namespace stepcast::rows {
 

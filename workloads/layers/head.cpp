@@ -1,4 +1,8 @@
-#include "rows.hpp"
+#include "head.hpp"
+
+#include "loss.hpp"
+#include "norm.hpp"
+#include "tensor_parallel.hpp"
 
 namespace stepcast {
 

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "dispatcher.hpp"
+#include "feed_forward.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast::rows {

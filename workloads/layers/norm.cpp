@@ -1,4 +1,4 @@
-#include "rows.hpp"
+#include "norm.hpp"
 
 namespace stepcast::rows {
 

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <array>
 
-#include "rows.hpp"
+#include "attention.hpp"
+#include "feed_forward.hpp"
+#include "linear_attention_core.hpp"
+#include "norm.hpp"
+#include "sparse_attention_core.hpp"
 
 namespace stepcast {
 namespace {

@@ -1,4 +1,6 @@
-#include "rows.hpp"
+#include "tensor_parallel.hpp"
+
+#include "adapters.hpp"
 
 // Products whose columns or rows are spread over the tensor ranks, and what those exchange.
 namespace stepcast::rows {

@@ -1,4 +1,10 @@
-#include "rows.hpp"
+#include "transformer_layer.hpp"
+
+#include "attention.hpp"
+#include "feed_forward.hpp"
+#include "moe_layer.hpp"
+#include "norm.hpp"
+#include "parallel_block.hpp"
 
 namespace stepcast {
 
