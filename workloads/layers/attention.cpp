@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "adapters.hpp"
+#include "adapted_products.hpp"
 #include "context_parallel.hpp"
 #include "latent_attention.hpp"
-#include "linear_attention.hpp"
+#include "linear_attention_layer.hpp"
 #include "norm.hpp"
 #include "sparse_attention.hpp"
 #include "tensor_parallel.hpp"

@@ -1,6 +1,6 @@
 #include "feed_forward.hpp"
 
-#include "adapters.hpp"
+#include "adapted_products.hpp"
 #include "tensor_parallel.hpp"
 
 namespace stepcast::rows {

@@ -1,6 +1,6 @@
 #include "tensor_parallel.hpp"
 
-#include "adapters.hpp"
+#include "adapted_products.hpp"
 
 // Products whose columns or rows are spread over the tensor ranks, and what those exchange.
 namespace stepcast::rows {
