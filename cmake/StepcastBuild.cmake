@@ -49,6 +49,18 @@ if(STEPCAST_SANITIZE)
   set(sanitizer_objects $<TARGET_OBJECTS:stepcast_sanitizer_options>)
 endif()
 
+# What the build runs to ask the program: itself, or the program of another machine under that machine's emulator.
+function(stepcast_runner variable)
+  set(runner $<TARGET_FILE:stepcast>)
+  if(CMAKE_CROSSCOMPILING)
+    set(runner ${PROJECT_BINARY_DIR}/run_stepcast)
+    list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
+    file(GENERATE OUTPUT ${runner} CONTENT "#!/bin/sh\nexec ${emulator} $<TARGET_FILE:stepcast> \"$@\"\n"
+         FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+  endif()
+  set(${variable} ${runner} PARENT_SCOPE)
+endfunction()
+
 # stepcast_translated_headers(NAME HEADERS...): headers that are translated once for all layers or rooms that name it.
 function(stepcast_translated_headers name)
   add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/base/headers.cpp)
