@@ -9,19 +9,18 @@ install(FILES scripts/completion/stepcast.bash RENAME stepcast
 install(FILES LICENSE RENAME copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/stepcast COMPONENT stepcast)
 install(FILES CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/stepcast COMPONENT stepcast)
 # The scripts of the other shells are made of the options themselves.
-stepcast_runner(runner)
 foreach(script zsh/vendor-completions/_stepcast fish/vendor_completions.d/stepcast.fish)
   string(REGEX MATCH "^[a-z]+" shell ${script})
   install(CODE "set(file \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/${script})
     get_filename_component(folder \${file} DIRECTORY)
     file(MAKE_DIRECTORY \${folder})
-    execute_process(COMMAND ${runner} completion ${shell} OUTPUT_FILE \${file}
+    execute_process(COMMAND ${stepcast_runner} completion ${shell} OUTPUT_FILE \${file}
       COMMAND_ERROR_IS_FATAL ANY)" COMPONENT stepcast)
 endforeach()
 find_package(Python3 3.9 COMPONENTS Interpreter)
 if(Python3_FOUND)
   install(CODE "execute_process(COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/write_man_pages
-    ${runner} \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1
+    ${stepcast_runner} \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1
     COMMAND_ERROR_IS_FATAL ANY)" COMPONENT stepcast)
 endif()
 if(STEPCAST_MPI)

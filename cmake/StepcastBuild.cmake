@@ -28,6 +28,10 @@ target_compile_options(stepcast_options INTERFACE $<IF:$<BOOL:${STEPCAST_FAST_BU
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(stepcast_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized -Wno-array-bounds)
 endif()
+# g++ joins a product and a sum where the processor can (ARM): results would not be those of x86-64, bit by bit.
+if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+  target_compile_options(stepcast_options INTERFACE -ffp-contract=off)
+endif()
 # A compiler that collects its garbage later is done 6 to 7 % sooner; it grows to half a GiB at most before it begins.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   target_compile_options(stepcast_options INTERFACE "SHELL:--param ggc-min-heapsize=524288")
@@ -48,18 +52,6 @@ if(STEPCAST_SANITIZE)
   add_library(stepcast_sanitizer_options OBJECT ${PROJECT_SOURCE_DIR}/base/sanitizer_options.cpp)
   set(sanitizer_objects $<TARGET_OBJECTS:stepcast_sanitizer_options>)
 endif()
-
-# What the build runs to ask the program: itself, or the program of another machine under that machine's emulator.
-function(stepcast_runner variable)
-  set(runner $<TARGET_FILE:stepcast>)
-  if(CMAKE_CROSSCOMPILING)
-    set(runner ${PROJECT_BINARY_DIR}/run_stepcast)
-    list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
-    file(GENERATE OUTPUT ${runner} CONTENT "#!/bin/sh\nexec ${emulator} $<TARGET_FILE:stepcast> \"$@\"\n"
-         FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
-  endif()
-  set(${variable} ${runner} PARENT_SCOPE)
-endfunction()
 
 # stepcast_translated_headers(NAME HEADERS...): headers that are translated once for all layers or rooms that name it.
 function(stepcast_translated_headers name)
