@@ -82,8 +82,12 @@ class CanonicalWriter : public Visitor {
   }
   void optional_section(std::string_view key, std::string_view doc, bool& present,
                         const Body& body) override {
+    section_or(key, doc, "none", present, body);
+  }
+  void section_or(std::string_view key, std::string_view doc, std::string_view word, bool& present,
+                  const Body& body) override {
     if (present) return section(key, doc, body);
-    if (is_wanted(key)) line(key, "none");
+    if (is_wanted(key)) line(key, word);
   }
   void alternatives(std::string_view key, std::string_view, std::size_t& current,
                     const std::vector<Alternative>& bodies) override {

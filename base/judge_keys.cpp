@@ -52,12 +52,16 @@ class KeyJudge : public Visitor {
     KeyJudge inner{path, asked_};
     body(inner);
   }
-  void optional_section(std::string_view key, std::string_view doc, bool&,
+  void optional_section(std::string_view key, std::string_view doc, bool& present,
                         const Body& body) override {
+    section_or(key, doc, "none", present, body);
+  }
+  void section_or(std::string_view key, std::string_view doc, std::string_view word, bool&,
+                  const Body& body) override {
     for_each(key, [&](KeyVerdict& asked) {
-      if (!asked.value->is_word("none")) return;
+      if (!asked.value->is_word(word)) return;
       asked.kind = KeyVerdict::Kind::field;
-      asked.text = "none";
+      asked.text = word;
     });
     section(key, doc, body);
   }

@@ -40,9 +40,13 @@ class Finder : public Visitor {
     const bool mapping = value_.kind == Node::Kind::mapping;
     judge(mapping ? "" : "is " + quoted(value_) + ", allowed: a mapping");
   }
-  void optional_section(std::string_view key, std::string_view doc, bool&,
+  void optional_section(std::string_view key, std::string_view doc, bool& present,
                         const Body& body) override {
-    if (here(key) && rest_.empty() && value_.is_word("none")) return judge("");
+    section_or(key, doc, "none", present, body);
+  }
+  void section_or(std::string_view key, std::string_view doc, std::string_view word, bool&,
+                  const Body& body) override {
+    if (here(key) && rest_.empty() && value_.is_word(word)) return judge("");
     section(key, doc, body);
   }
   void alternatives(std::string_view key, std::string_view, std::size_t& current,

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "plain_yaml.hpp"
 #include "stepcast/base/document.hpp"
 #include "stepcast/base/foreign_document.hpp"
 
@@ -266,11 +267,14 @@ class Builder : public YAML::EventHandler {
   std::vector<Diagnostic> wrong_, repeated_;
 };
 
-Node parse(std::string_view text, const std::string& name, Dialect dialect,
+/// `read_plain`: what needs no library is read without it.
+Node parse(std::string_view text, const std::string& name, Dialect dialect, bool read_plain,
            std::vector<Diagnostic>* repeated) {
   // A byte order mark is no part of the text.
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   check_text(text, name, {}, "YAML");  // yaml-cpp takes any bytes
+  if (read_plain)
+    if (std::optional<Node> root = parse_plain(text, name)) return std::move(*root);
   Builder builder{text, name, dialect};
   try {
     std::istringstream stream{std::string(text)};
@@ -292,11 +296,15 @@ Node parse(std::string_view text, const std::string& name, Dialect dialect,
 
 Node parse_document(std::string_view text, const std::string& name,
                     std::vector<Diagnostic>* repeated) {
-  return parse(text, name, Dialect::own, repeated);
+  return parse(text, name, Dialect::own, true, repeated);
+}
+
+Node parse_by_library(std::string_view text, const std::string& name) {
+  return parse(text, name, Dialect::own, false, nullptr);
 }
 
 Node parse_foreign_document(std::string_view text, const std::string& name) {
-  return parse(text, name, Dialect::foreign, nullptr);
+  return parse(text, name, Dialect::foreign, false, nullptr);
 }
 
 void check_text(std::string_view text, const std::string& name, const std::string& path,

@@ -1,6 +1,7 @@
 #include "read_file.hpp"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -8,6 +9,7 @@
 #include <map>
 
 #include "stepcast/base/confined_files.hpp"
+#include "stepcast/base/standard_input.hpp"
 
 namespace stepcast {
 namespace {
@@ -52,13 +54,25 @@ std::string read_open_file(const fs::path& path, std::string_view format) {
 
 /// Standard input and pipes give their text once, and one command may ask several times: for the
 /// kind of the file, for its sweep, for a second side.
-std::string read_once(const std::string& name, const std::function<std::string()>& read) {
+std::map<std::string, std::string>& texts_of_streams() {
   static std::map<std::string, std::string> texts;
+  return texts;
+}
+
+std::string read_once(const std::string& name, const std::function<std::string()>& read) {
+  auto& texts = texts_of_streams();
   const auto found = texts.find(name);
   return found != texts.end() ? found->second : texts.emplace(name, read()).first->second;
 }
 
 }  // namespace
+
+void forget_standard_input() {
+  texts_of_streams().clear();
+  // What the C library has of the former file goes, with its end.
+  std::rewind(stdin);
+  std::cin.clear();
+}
 
 std::string read_file(const fs::path& path, std::string_view format) {
   const std::string allowed = ", allowed: " + std::string(format);

@@ -73,14 +73,20 @@ void Section::section(std::string_view key, std::string_view, const Body& body) 
            joined(needed));
 }
 
-void Section::optional_section(std::string_view key, std::string_view, bool& present,
+void Section::optional_section(std::string_view key, std::string_view doc, bool& present,
                                const Body& body) {
+  section_or(key, doc, "none", present, body);
+}
+
+void Section::section_or(std::string_view key, std::string_view, std::string_view word,
+                         bool& present, const Body& body) {
   const Node* node = take(key);
-  present = node != nullptr && !node->is_word("none");
+  present = node != nullptr && !node->is_word(word);
   if (!present) return;
   if (node->kind == Node::Kind::mapping) return inside(*node, child(key), body);
   present = false;
-  fail(node->place, child(key), "is " + quoted(*node) + ", allowed: a mapping, none");
+  fail(node->place, child(key),
+       "is " + quoted(*node) + ", allowed: a mapping, " + std::string(word));
 }
 
 void Section::alternatives(std::string_view key, std::string_view, std::size_t& current,
@@ -126,7 +132,7 @@ void Section::one_of(std::size_t& current, const std::vector<Alternative>& bodie
   for (std::size_t i = 1; i < given.size(); ++i) {
     know(given[i]->key);
     fail(given[i]->place, child(given[i]->key),
-         "stands beside " + given[0]->key + ", allowed: exactly one of " + joined(names));
+         "does not go with " + given[0]->key + ", allowed: exactly one of " + joined(names));
   }
 }
 

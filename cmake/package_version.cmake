@@ -1,5 +1,5 @@
-# Read by cpack when it packs: the version of the packages is that of git. At the tag v0.2.0 it is 0.2.0, five commits later
-# 0.2.0+5.gabcdef012345; without git, or without a tag, it is the version of the project.
+# Read by cpack when it packs: the version of the packages is that of git. At the tag v0.3.0 it is 0.3.0, five commits later
+# 0.3.0+5.gabcdef012345; without git, or without a tag, it is the version of the project.
 execute_process(COMMAND git -C ${CPACK_STEPCAST_ROOT} describe --tags --match v[0-9]* --abbrev=12 --dirty
                 OUTPUT_VARIABLE described OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
 if(NOT failed AND described MATCHES "^v([0-9.]+)(-([0-9]+)-(g[0-9a-f]+))?(-dirty)?$")

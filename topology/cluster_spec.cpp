@@ -298,6 +298,7 @@ void describe_one_kind(Visitor& visitor, ClusterSpec& spec) {
                              describe(v, *spec.interval);
                            });
   if (!interval) spec.interval.reset();
+  describe_fleet(visitor, spec.fleet);
   visitor.field({"devices", &spec.devices, "size of the cluster, a whole number of nodes", count});
 }
 

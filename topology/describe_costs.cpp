@@ -20,7 +20,7 @@ void describe(Visitor& visitor, CostSpec& spec) {
                  between(1, 1e10), true});
   visitor.field({"electricity", &spec.electricity, "price of a kilowatt-hour", money});
   visitor.field({"facility", &spec.facility,
-                 "power of the building over that of what stands in it (PUE)", between(1, 10)});
+                 "power of the building over that of its machines (PUE)", between(1, 10)});
   const auto item = [&](std::string_view key, std::string_view doc, CostItem& target) {
     visitor.section(key, doc, [&](Visitor& v) { describe(v, target); });
   };

@@ -107,8 +107,8 @@ void describe(Visitor& visitor, HostSpec& spec) {
              host_size});
     v.field({"bandwidth", &spec.memory_bandwidth,
              "reading and writing together; training.offload.update host needs it", host_rate});
-    v.field({"efficiency", &spec.memory_efficiency, "part of it that updates of states reach",
-             fraction()});
+    v.field({"efficiency", &spec.memory_efficiency,
+             "part of the bandwidth that updates of states reach", fraction()});
   });
   visitor.section("storage", "drives of one host (docs/models/offload.md)", [&](Visitor& v) {
     v.field({"capacity", &spec.storage_capacity, "what lives there must fit into it; 0B: not known",

@@ -8,6 +8,8 @@ namespace stepcast {
 void describe_routing(Visitor& visitor, NetworkSpec& spec);
 /// `device.idle_clock`, `device.power_cap` and `device.power`.
 void describe_states(Visitor& visitor, DeviceSpec& spec);
+/// `fleet`.
+void describe_fleet(Visitor& visitor, std::optional<FleetSpec>& spec);
 /// `costs`.
 void describe_costs(Visitor& visitor, std::optional<CostSpec>& spec);
 

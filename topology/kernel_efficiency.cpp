@@ -45,7 +45,9 @@ void describe_fp8(Visitor& visitor, std::string_view key, std::string_view doc,
 
 void describe(Visitor& visitor, AttentionPass& spec) {
   visitor.field({"cube", &spec.cube,
-                 "fraction of the cube peak at head size 128 and long sequences", fraction()});
+                 "fraction of the cube peak, of the FP8 one in cudnn_mxfp8, at head size 128 and "
+                 "long sequences",
+                 fraction()});
   visitor.field({"vector", &spec.vector,
                  "FLOPs of the vector peak that each score costs, beside the products; 0: none",
                  between(0, 1e6)});
@@ -53,7 +55,7 @@ void describe(Visitor& visitor, AttentionPass& spec) {
   visitor.field({"diagonal", &spec.diagonal,
                  "the same, of a causal kernel alone: blocks that the mask cuts", some_keys});
   visitor.field({"head_exponent", &spec.head_exponent,
-                 "cube is multiplied by (128 / head size)^head_exponent", between(0, 4)});
+                 "cube is multiplied by (128 / head size)^head_exponent", between(-4, 4)});
   visitor.field({"block", &spec.block,
                  "query rows of a block that one core takes; 0: any number of cores shares them "
                  "evenly",
@@ -86,6 +88,7 @@ void describe(Visitor& visitor, AttentionEfficiency& spec) {
   describe(visitor, "cudnn", "attention of cuDNN 9", spec.cudnn);
   describe(visitor, "flash_triton", "FlashAttention 1 in Triton (flash_attn_triton.py)",
            spec.flash_triton);
+  describe(visitor, "cudnn_mxfp8", "attention of cuDNN 9 in MXFP8", spec.cudnn_mxfp8);
   describe(visitor, "flash_4", "FlashAttention 4, of stepcast operator alone", spec.flash_4);
   describe(visitor, "hand_tuned", "a kernel tuned by hand, of stepcast operator alone",
            spec.hand_tuned);
@@ -118,7 +121,7 @@ void describe(Visitor& visitor, MemoryEfficiency& spec) {
              "device has no number for it");
   persistent("persistent_norm_backward", spec.persistent_norm_backward, "and of its backward");
   visitor.field({"backward", &spec.backward,
-                 "part of it that backward kernels of norm and activation reach", fraction()});
+                 "share of that rate in backward kernels of norm and activation", fraction()});
   visitor.field({"activation_backward", OptionalNumber{&spec.activation_backward, "backward"},
                  "fraction of the memory bandwidth that the backward of a fused activation "
                  "reaches; backward: activation times backward",
@@ -128,7 +131,7 @@ void describe(Visitor& visitor, MemoryEfficiency& spec) {
   visitor.field({"ramp", &spec.ramp, "start and drain of a kernel", ramp_range});
   visitor.section("cache", "last level cache, in front of the memory", [&](Visitor& v) {
     v.field({"size", &spec.cache, "of the device; 0B: nothing is found there", cache_range});
-    v.field({"share", &spec.cache_share, "part of it that holds what the kernel before has left",
+    v.field({"share", &spec.cache_share, "share of the cache with what the kernel before has left",
              between(0, 1)});
     v.field({"speedup", &spec.cache_speedup, "of bytes that are found there over others",
              between(1, 100)});
@@ -155,6 +158,8 @@ const AttentionKernel* AttentionEfficiency::of(AttentionGeneration generation) c
       return given(cudnn);
     case AttentionGeneration::flash_triton:
       return given(flash_triton);
+    case AttentionGeneration::cudnn_mxfp8:
+      return given(cudnn_mxfp8);
     case AttentionGeneration::flash_4:
       return given(flash_4);
     case AttentionGeneration::hand_tuned:

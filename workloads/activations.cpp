@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "adapters.hpp"
 #include "linear_attention.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
@@ -35,6 +36,8 @@ double sequence_split(const WorkloadSpec& spec) {
 
 /// Bytes of what a matrix product reads and keeps: FP8 training keeps the cast input.
 double input_bytes(const WorkloadSpec& spec) {
+  // The core of attention reads its output in BF16, where no product keeps a cast of it.
+  if (spec.training.adapters.any()) return half_bytes;
   return spec.training.precision == TrainingSpec::Precision::fp8_mixed ? 1 : half_bytes;
 }
 
@@ -121,7 +124,24 @@ PerToken core(const LatentAttention& a, const WorkloadSpec& spec, double softmax
 /// after GELU. `again`: what the activation gives is made once more.
 double inner_bytes(const WorkloadSpec& spec, double inner, bool again = false) {
   const bool gated = spec.model.ffn.kind == FeedForwardSpec::Kind::swiglu;
-  return (half_bytes * (gated ? 2 : 1) + (again ? 0 : input_bytes(spec))) * inner;
+  const bool kept = !again && !spec.training.adapters.any();
+  return (half_bytes * (gated ? 2 : 1) + (kept ? input_bytes(spec) : 0)) * inner;
+}
+
+/// What adapters beside a product keep: of their inputs, which every tensor rank has all tokens of
+/// where the product's columns are split, and between both matrices. `there`: their input is kept
+/// for something else, unless dropout makes another of it.
+PerToken adapters_keep(const WorkloadSpec& spec, AdapterPlace place, double in, std::size_t parts,
+                       bool there) {
+  const AdapterSpec& adapters = spec.training.adapters;
+  const double count = adapter_count(adapters, place, parts);
+  if (count == 0) return {};
+  const double input =
+      adapters.dropout ? count * (half_bytes + mask) * in : (there ? 0 : half_bytes * in);
+  const bool columns = place == AdapterPlace::qkv || place == AdapterPlace::up;
+  PerToken keeps{.every = count * half_bytes * static_cast<double>(adapters.rank)};
+  (columns ? keeps.every : keeps.split) += input;
+  return keeps;
 }
 
 /// Whether a layer of this mode runs the module again.
@@ -140,8 +160,11 @@ double moe_bytes(const WorkloadSpec& spec, double load, const Again& again) {
   const double kept = spec.moe.group_wise_a2a ? 1 : static_cast<double>(spec.plan.etp);
   const double router = kept * 2 * single_bytes * static_cast<double>(moe.experts);
   // an expert's tensor group gathers the tokens of its members
+  // which the gradients of their weights read alone
   const double dispatched =
-      load * input_bytes(spec) * top_k * hidden * static_cast<double>(spec.plan.etp);
+      spec.training.adapters.any()
+          ? 0
+          : load * input_bytes(spec) * top_k * hidden * static_cast<double>(spec.plan.etp);
   const double inside =
       load * top_k *
       inner_bytes(spec, static_cast<double>(moe.expert_hidden), again(Module::moe_act));
@@ -162,6 +185,30 @@ double on_rank(const WorkloadSpec& spec, PerToken bytes) {
 }  // namespace
 
 namespace {
+
+PerToken& operator+=(PerToken& sum, const PerToken& more) {
+  sum.whole += more.whole;
+  sum.split += more.split;
+  sum.every += more.every;
+  return sum;
+}
+
+/// Of a layer whose attention is not linear. Norms hand their adapters what they read.
+PerToken adapters_of_layer(const WorkloadSpec& spec, bool moe_layer, bool norms, bool inner) {
+  const auto& a = std::get<GroupedQueryAttention>(spec.model.attention);
+  const auto hidden = static_cast<double>(spec.model.hidden);
+  const auto wide = static_cast<double>(spec.model.ffn.hidden);
+  const bool gated = spec.model.ffn.kind == FeedForwardSpec::Kind::swiglu;
+  PerToken sum = adapters_keep(spec, AdapterPlace::qkv, hidden, 3, norms);
+  const auto heads = static_cast<double>(a.heads * a.head_dim);
+  sum += adapters_keep(spec, AdapterPlace::attention_out, heads, 1, true);
+  if (moe_layer || inner) return sum;
+  // A block whose parts read one norm keeps its output once.
+  const bool shared = spec.model.norms_before() == 1 &&
+                      adapter_count(spec.training.adapters, AdapterPlace::qkv, 3) > 0;
+  sum += adapters_keep(spec, AdapterPlace::up, hidden, gated ? 2 : 1, norms || shared);
+  return sum += adapters_keep(spec, AdapterPlace::down, wide, 1, false);
+}
 
 /// Keys and values of a token in every layer: later slices read them, whatever is recomputed.
 double cache_bytes(const WorkloadSpec& spec) {
@@ -205,13 +252,16 @@ Bytes layer_activations(const WorkloadSpec& spec, double fullest, bool moe_layer
   // sandwich norms stand before and behind both blocks
   const int inputs = spec.model.norm == ModelSpec::Norm::sandwich ? 4 : sums;
   sum.whole += inputs * half_bytes * hidden;
-  if (!again(Module::layernorm))  // the outputs that projections read
+  const bool frozen = spec.training.adapters.any();
+  if (!again(Module::layernorm) && !frozen)  // the outputs that projections read
     sum.whole += spec.model.norms_before() * input_bytes(spec) * hidden;
   if (spec.training.dropout) sum.whole += sums * mask * hidden;
   if (moe_layer)
     sum.split += moe_bytes(spec, fullest, again);
   else if (!again(Module::mlp))
     sum.split += inner_bytes(spec, static_cast<double>(spec.model.ffn.hidden));
+  if (frozen)
+    sum += adapters_of_layer(spec, moe_layer, again(Module::layernorm), again(Module::mlp));
   return Bytes{on_rank(spec, sum)};
 }
 
@@ -223,7 +273,9 @@ Bytes head_activations(const WorkloadSpec& spec) {
   // Logarithms and labels, or what the head wrote beside its cast.
   const double cast = loss == CrossEntropy::one_hot ? 2 * single_bytes : half_bytes + single_bytes;
   const double logit = half ? half_bytes : cast;
-  return Bytes{on_rank(spec, {.whole = 2 * half_bytes * static_cast<double>(spec.model.hidden),
+  // What the last norm reads, and what it hands to the head for the gradient of its weights.
+  const double norm = (spec.training.adapters.any() ? 1 : 2) * half_bytes;
+  return Bytes{on_rank(spec, {.whole = norm * static_cast<double>(spec.model.hidden),
                               .split = logit * static_cast<double>(spec.model.vocabulary)})};
 }
 

@@ -208,6 +208,7 @@ class Replay {
 }  // namespace
 
 bool replays_allocator(const WorkloadSpec& spec) {
+  if (spec.training.adapters.any()) return false;
   const TrainingSpec& training = spec.training;
   const ParallelPlan& plan = spec.plan;
   // Other layers make other tensors, in an order that was not looked up.

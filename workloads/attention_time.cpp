@@ -48,7 +48,10 @@ Seconds even_time(const Operator& op, const AttentionWork& work, const DeviceSpe
   const double d = (work.qk_dim + work.v_dim) / 2;
   const double fraction =
       std::min(1.0, pass.cube * std::pow(reference_head / d, pass.head_exponent));
-  const double cube = element_flops(work) / (fraction * device.matmul_peak.value());
+  const FlopsPerSecond peak = work.generation == AttentionGeneration::cudnn_mxfp8
+                                  ? device.matmul_peak_fp8
+                                  : device.matmul_peak;
+  const double cube = element_flops(work) / (fraction * peak.value());
   // Formula (2) of docs/models/kernels.md: scores pass cube and vector cores at the same time.
   const double element = std::max(cube, pass.vector / device.vector_peak.value());
   const double elements = op.flops.value() / element_flops(work);

@@ -18,9 +18,10 @@ void wait(Instructions& out, const std::vector<std::uint32_t>& slots) {
   for (const std::uint32_t slot : slots) out.push_back(Wait{slot});
 }
 
+/// Of what is trained.
 Share total(const Pieces& pieces) {
   Share sum;
-  for (const PlacedPiece& placed : pieces) sum += placed.parameters;
+  for (const PlacedPiece& placed : pieces) sum += placed.trained;
   return sum;
 }
 
@@ -73,8 +74,10 @@ Share DataParallel::weights(const PlacedPiece& placed) const {
   // Weights of products may travel in FP8, one byte instead of two.
   constexpr double saved = weight_bytes - fp8_weight_bytes;
   const double each = gathered_weight_bytes(spec_.training);
-  return {each * placed.parameters.dense - saved * placed.one_byte.dense,
-          each * placed.parameters.expert - saved * placed.one_byte.expert};
+  // Weights that no step changes are gathered where no rank has all of them.
+  const Share& gathered = partitioned() ? placed.parameters : placed.trained;
+  return {each * gathered.dense - saved * placed.one_byte.dense,
+          each * gathered.expert - saved * placed.one_byte.expert};
 }
 
 Share DataParallel::resident_weights(const Pieces& pieces) const {
@@ -142,7 +145,7 @@ Instructions DataParallel::gathered_forward(const Pieces& pieces) {
       return !in_buckets() || share.dense / dense + share.expert / expert < 1;
     };
     for (; end < pieces.size() && open(); ++end) {
-      share += resident(pieces[end].parameters);
+      share += resident(pieces[end].trained);
       bytes += resident(weights(pieces[end]));
     }
     Slots slots;
@@ -183,7 +186,7 @@ Instructions DataParallel::reducing_backward(const Pieces& pieces, Pass pass) {
   for (std::size_t i = pieces.size(); i-- > 0;) {
     run_backward(pieces, i, pass, out);
     // Buckets fill in the order in which gradients are made.
-    filled += pieces[i].parameters;
+    filled += pieces[i].trained;
     if (!in_buckets()) continue;
     Slots slots;
     reduce_buckets(Part::dense, filled.dense, slots, out);
@@ -235,7 +238,7 @@ Instructions DataParallel::partitioned_backward(const Pieces& pieces, Pass pass)
     if (in_lists())
       reduce_lists(pieces[i], reduced, out);
     else
-      reduce(pieces[i].parameters, reduced, out);
+      reduce(pieces[i].trained, reduced, out);
     settle(reduced, out);
     // With lists the host waits for these before it gathers again.
     reducing.insert(reducing.end(), reduced.begin(), reduced.end());
@@ -397,7 +400,7 @@ void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedd
   reduce_between_directions(share, out);
   reduce_in_tensor_group(chunks, out);
   // First and last stage hold a copy each, whose gradients are parts of one sum.
-  if (embedding_copies) {
+  if (embedding_copies && !spec_.training.adapters.any()) {
     const ModelSpec& model = spec_.model;
     const double table = static_cast<double>(model.vocabulary) * static_cast<double>(model.hidden) /
                          static_cast<double>(spec_.plan.tp);

@@ -51,6 +51,9 @@ void in_one_call(LayerItems& out, std::size_t begin) {
 /// Weight gradients alone add into what is there.
 bool adds_gradients(const Operator& op) { return op.accumulated > 0; }
 
+/// As an operand stands, and along the other side for the gradient of the weights.
+int copies_of(const Fp8Casts& how) { return how.frozen ? 1 : 2; }
+
 /// Every product casts both operands anew, each along the dimension that it sums over. Where that
 /// is not the one in which numbers lie side by side, maxima are taken by a kernel of their own.
 void cast_by_rows(LayerItems& out, const Operator& op, const Operands& o) {
@@ -80,13 +83,15 @@ void cast_by_product(LayerItems& out, const Operator& op, const Operands& o) {
 }
 
 /// The call that orders the scales launches the product, too. Casts may write them in that order.
-void cast_with_scales(LayerItems& out, const Operator& op, const Operands& o, Scales scales) {
-  const double per_element = 2 * fp8 / mx_group;  // of the copy and of that along the other side
+void cast_with_scales(LayerItems& out, const Operator& op, const Operands& o, const Fp8Casts& how) {
+  const Scales scales = how.scales;
+  const int copies = copies_of(how);
+  const double per_element = copies * fp8 / mx_group;
   const std::size_t quantize = out.size();
   if (op.fp8 == Fp8::casts) {
     if (scales == Scales::zeroed)
       put_beside(out, op, " scales zeros", 2 * o.kernels, per_element * o.left);
-    put_beside(out, op, " to fp8", o.kernels, (half_bytes + 2 * fp8 + per_element) * o.left);
+    put_beside(out, op, " to fp8", o.kernels, (half_bytes + copies * fp8 + per_element) * o.left);
   }
   in_one_call(out, quantize);
   if (op.ordered) return;
@@ -102,7 +107,7 @@ void cast_with_scales(LayerItems& out, const Operator& op, const Operands& o, Sc
 /// Returns Operator::in_call of the product.
 bool make_operands(LayerItems& out, const Operator& op, const Fp8Casts& how) {
   const Operands o = operands_of(op.work, how.per_expert);
-  const double copies = half_bytes + 2 * fp8;  // the copy and its transpose
+  const double copies = half_bytes + copies_of(how) * fp8;
   const bool casts = op.fp8 == Fp8::casts;
   const std::size_t quantize = out.size();
   if (how.recipe != Recipe::delayed && o.left == 0) return false;
@@ -122,13 +127,14 @@ bool make_operands(LayerItems& out, const Operator& op, const Fp8Casts& how) {
       return false;
     case Recipe::blockwise:
       if (casts)
-        put_beside(out, op, " to fp8", o.kernels, (copies + 2 * single_bytes / block) * o.left);
+        put_beside(out, op, " to fp8", o.kernels,
+                   (copies + copies_of(how) * single_bytes / block) * o.left);
       break;
     case Recipe::deepseek:
       cast_by_product(out, op, o);
       return false;
     case Recipe::mxfp8:
-      cast_with_scales(out, op, o, how.scales);
+      cast_with_scales(out, op, o, how);
       return !op.ordered;
   }
   in_one_call(out, quantize);

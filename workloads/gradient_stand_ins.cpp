@@ -28,6 +28,8 @@ Kinds kinds_of(const ModelSpec& model, const std::vector<LayerTable::Slice>& sli
 
 double stand_in_elements(const WorkloadSpec& spec, const std::vector<LayerTable::Slice>& slices) {
   if (spec.communication.stand_ins == CommunicationSpec::StandIns::none) return 0;
+  // Adapters are no products of a library that stands in for their gradients.
+  if (spec.training.adapters.any()) return 0;
   ModelSpec model = spec.model;
   // Stand-ins are for weights of products alone.
   model.bias = ModelSpec::Bias::none;

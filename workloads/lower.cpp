@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "data_parallel.hpp"
 #include "expert_copies.hpp"
 #include "model_flops.hpp"
@@ -5,6 +7,7 @@
 #include "stage_pieces.hpp"
 #include "start_order.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/workloads/lower_stages.hpp"
 #include "stepcast/workloads/operator_inventory.hpp"
 #include "stepcast/workloads/states.hpp"
 
@@ -84,12 +87,31 @@ bool runs_pairs(const WorkloadSpec& spec) {
   return spec.pairs && spec.plan.zero <= 1 && spec.plan.slices == 1;
 }
 
+/// What the stages of a job share.
+struct JobRows {
+  JobRows(const WorkloadSpec& spec, const ClusterSpec& cluster)
+      : loads{layer_loads(spec)}, rows{spec, loads, cluster} {}
+  JobRows(const JobRows&) = delete;
+  JobRows& operator=(const JobRows&) = delete;
+
+  LayerLoads loads;
+  PieceRows rows;
+};
+
+/// FLOPs of the model that a rank of the stage makes in a step.
+double model_flops(const WorkloadSpec& spec, const LayerTable& layers, Stage stage) {
+  double sum = 0;
+  for (const auto& chunk : layers.slices)
+    sum += slice_training_flops(spec, chunk.at(stage.value)) * tokens_per_rank(spec);
+  return sum;
+}
+
 StageProgram lowered(const WorkloadSpec& spec, const LayerTable& layers, const ClusterSpec& cluster,
-                     Stage stage, OperatorInventory* inventory) {
+                     Stage stage, JobRows& job, OperatorInventory* inventory) {
   expects(layers.slices.size() == static_cast<std::size_t>(spec.plan.vpp), "one row per chunk");
-  const LayerLoads loads = layer_loads(spec);
+  const LayerLoads& loads = job.loads;
   ProgramBuilder builder{spec, cluster, loads.rank_of.size(), inventory};
-  PieceLibrary library{spec, loads, builder};
+  PieceLibrary library{spec, loads, job.rows, builder};
   const ExpertCopies copies{spec, loads, layers, stage};
   DataParallel data_parallel{spec, builder};
   StageProgram& program = builder.program();
@@ -116,9 +138,8 @@ StageProgram lowered(const WorkloadSpec& spec, const LayerTable& layers, const C
       program.executed_attention_flops += executed_attention(pieces) * micro_batches(spec);
       if (slice == 0) chunks.push_back(pieces);
     }
-    program.model_flops +=
-        slice_training_flops(spec.model, held, spec.training.sequence) * tokens_per_rank(spec);
   }
+  program.model_flops = model_flops(spec, layers, stage);
   if (runs_pairs(spec)) {
     // Which backward a forward of the stage meets is up to the schedule.
     for (std::size_t f = 0; f < chunks.size(); ++f)
@@ -134,11 +155,66 @@ StageProgram lowered(const WorkloadSpec& spec, const LayerTable& layers, const C
   return std::move(program);
 }
 
+/// All that the program of a stage depends on beside the job.
+struct StageContents {
+  struct Chunk {
+    bool embedding, head;
+    std::int64_t mtp, recomputed;
+    std::vector<PieceKey> layers;
+    friend bool operator==(const Chunk&, const Chunk&) = default;
+  };
+  std::vector<Chunk> chunks;
+  bool embedding_copy;
+  friend bool operator==(const StageContents&, const StageContents&) = default;
+};
+
+StageContents contents_of(const WorkloadSpec& spec, const LayerTable& layers, Stage stage) {
+  StageContents contents{{}, holds_embedding_copy(spec, layers, stage)};
+  for (std::size_t chunk = 0; chunk < layers.slices.size(); ++chunk) {
+    const LayerTable::Slice& held = layers.slices[chunk].at(stage.value);
+    StageContents::Chunk& has = contents.chunks.emplace_back(StageContents::Chunk{
+        held.embedding, held.head, held.mtp, recomputed_layers(spec, held, chunk, stage), {}});
+    for (std::int64_t i = 0; i < held.count; ++i)
+      has.layers.push_back(layer_key(spec.model, held.first + i));
+  }
+  return contents;
+}
+
+/// Where layers have loads of their own, or copies of experts, stages differ in them, too. MTP
+/// modules ask which stage reads the input.
+bool may_share_program(const WorkloadSpec& spec, const LayerLoads& loads,
+                       const StageContents& contents) {
+  return loads.layers.size() <= 1 && spec.moe.spare_experts == 0 &&
+         std::ranges::all_of(contents.chunks, [](const auto& chunk) { return chunk.mtp == 0; });
+}
+
 }  // namespace
 
 StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
                          const ClusterSpec& cluster, Stage stage) {
-  return lowered(spec, layers, cluster, stage, nullptr);
+  JobRows job(spec, cluster);
+  return lowered(spec, layers, cluster, stage, job, nullptr);
+}
+
+std::vector<StageProgram> lower_stages(const WorkloadSpec& spec, const LayerTable& layers,
+                                       const ClusterSpec& cluster) {
+  JobRows job(spec, cluster);
+  std::vector<StageProgram> programs;
+  std::vector<StageContents> contents;
+  programs.reserve(static_cast<std::size_t>(spec.plan.pp));
+  contents.reserve(static_cast<std::size_t>(spec.plan.pp));
+  for (std::uint32_t s = 0; s < spec.plan.pp; ++s) {
+    contents.push_back(contents_of(spec, layers, Stage{s}));
+    const auto known = std::ranges::find(contents, contents.back());
+    if (known + 1 == contents.end() || !may_share_program(spec, job.loads, contents.back())) {
+      programs.push_back(lowered(spec, layers, cluster, Stage{s}, job, nullptr));
+      continue;
+    }
+    StageProgram program = programs[static_cast<std::size_t>(known - contents.begin())];
+    program.model_flops = model_flops(spec, layers, Stage{s});
+    programs.push_back(std::move(program));
+  }
+  return programs;
 }
 
 StageProgram lower_expert_module(const WorkloadSpec& spec, const ClusterSpec& cluster) {
@@ -157,7 +233,8 @@ StageProgram lower_expert_module(const WorkloadSpec& spec, const ClusterSpec& cl
 OperatorInventory stage_operators(const WorkloadSpec& spec, const LayerTable& layers,
                                   const ClusterSpec& cluster, Stage stage) {
   OperatorInventory inventory;
-  lowered(spec, layers, cluster, stage, &inventory);
+  JobRows job(spec, cluster);
+  lowered(spec, layers, cluster, stage, job, &inventory);
   return inventory;
 }
 

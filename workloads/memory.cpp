@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "activations.hpp"
+#include "adapters.hpp"
 #include "expert_copies.hpp"
 #include "gradient_stand_ins.hpp"
 #include "linear_attention.hpp"
@@ -36,6 +37,8 @@ bool keeps_both(const WorkloadSpec& spec) {
 double largest_tensor(const WorkloadSpec& spec, const std::vector<Slice>& slices) {
   const ModelSpec& model = spec.model;
   const auto hidden = static_cast<double>(model.hidden), tp = static_cast<double>(spec.plan.tp);
+  // Of frozen weights there is no update.
+  if (spec.training.adapters.any()) return largest_adapter(model, spec.training.adapters) / tp;
   const double gated = model.ffn.kind == FeedForwardSpec::Kind::swiglu ? 2 : 1;
   double width = gated * static_cast<double>(model.ffn.hidden) / tp;
   if (model.moe)
@@ -81,8 +84,8 @@ void add_offloaded(MemoryBudget& budget, const WorkloadSpec& spec,
   const double whole_experts = training.offload_experts ? parameters.all.experts : 0;
   // Owners under ZeRO have their share away; of experts that live there, all of it.
   const double states_away =
-      away * parameters.all.dense / shards(plan.zero, Shards::optimizer, dense_ranks) +
-      all_experts * parameters.all.experts / shards(plan.zero, Shards::optimizer, expert_ranks);
+      away * parameters.trained.dense / shards(plan.zero, Shards::optimizer, dense_ranks) +
+      all_experts * parameters.trained.experts / shards(plan.zero, Shards::optimizer, expert_ranks);
   // of states on drives the part at hand is in memory, with those on their way before and behind it
   const bool stored = training.offload_store == TrainingSpec::OffloadStore::storage;
   const Bytes states{optimizer_state_bytes(training) * states_away};
@@ -107,8 +110,10 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
   const auto dense_ranks = static_cast<double>(plan.dense_shards());
   const auto expert_ranks = static_cast<double>(plan.expert_shards());
   const auto sharded = [&](Shards what, double dense = 1, double experts = 1) {
-    return dense * parameters.all.dense / shards(plan.zero, what, dense_ranks) +
-           experts * active * parameters.all.experts / shards(plan.zero, what, expert_ranks);
+    // Gradients and states are those of what is trained.
+    const RankParameters& of = what == Shards::parameters ? parameters.all : parameters.trained;
+    return dense * of.dense / shards(plan.zero, what, dense_ranks) +
+           experts * active * of.experts / shards(plan.zero, what, expert_ranks);
   };
   budget.optimizer =
       Bytes{optimizer_state_bytes(training) * sharded(Shards::optimizer, dense_here, experts_here)};
@@ -121,6 +126,9 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
   const double saved = weight_bytes - kept_product_bytes(spec.communication, plan.zero);
   const double one_byte = parameters.one_byte.dense + active * parameters.one_byte.experts;
   budget.parameters = Bytes{weight_bytes * sharded(Shards::parameters) - saved * one_byte};
+  const double packed = weight_bytes - frozen_bytes(training.adapters);
+  budget.parameters -= Bytes{packed * parameters.products.dense /
+                             shards(plan.zero, Shards::parameters, dense_ranks)};
   // Weights that the rank has whole but others update.
   add_cast_sources(budget, spec, sharded(Shards::parameters) - sharded(Shards::optimizer),
                    parameters.largest_layer);
@@ -149,7 +157,8 @@ void add_half_gradients(MemoryBudget& budget, const WorkloadSpec& spec,
                         const StageParameters& parameters, std::size_t chunks) {
   const CommunicationSpec& communication = spec.communication;
   if (communication.gradient_exchange == CommunicationSpec::GradientExchange::reduce) return;
-  double elements = (parameters.all.dense + parameters.all.experts) / static_cast<double>(chunks);
+  double elements =
+      (parameters.trained.dense + parameters.trained.experts) / static_cast<double>(chunks);
   if (chunks == 1 && communication.gradient_overlap) {
     const auto replicas = static_cast<double>(spec.plan.dense_shards());
     elements = std::min(elements, bucket_elements(communication, replicas));
@@ -300,9 +309,9 @@ void add_update_passes(MemoryBudget& budget, const WorkloadSpec& spec,
                        const StageParameters& parameters, const std::vector<Slice>& slices) {
   const ParallelPlan& plan = spec.plan;
   const auto sharded = [&](Shards what) {
-    return parameters.all.dense /
+    return parameters.trained.dense /
                shards(plan.zero, what, static_cast<double>(plan.dense_shards())) +
-           parameters.all.experts /
+           parameters.trained.experts /
                shards(plan.zero, what, static_cast<double>(plan.expert_shards()));
   };
   const UpdateSizes sizes{sharded(Shards::gradients), sharded(Shards::optimizer),
@@ -353,8 +362,8 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
     activations.add(slices[chunk], recomputed);
   }
   budget.gradients += Bytes{half_bytes * stand_in_elements(spec, slices)};
-  add_working_copies(budget, activations, spec, parameters.all.dense + parameters.all.experts,
-                     slices);
+  add_working_copies(budget, activations, spec,
+                     parameters.trained.dense + parameters.trained.experts, slices);
   add_update_passes(budget, spec, parameters, slices);
   const Bytes waiting = waiting_gradients(spec, cluster, slices);
   // The worst moments of device and host need not be the same.

@@ -6,9 +6,8 @@
 /// Private to workloads/.
 namespace stepcast {
 
-/// The part of training_flops_per_token that `slice` holds; the slices of a table add up to the
-/// whole.
-double slice_training_flops(const ModelSpec& model, const LayerTable::Slice& slice,
-                            std::int64_t sequence);
+/// The part of what training one token asks for that `slice` holds; the slices of a table add up
+/// to model_flops_per_step.
+double slice_training_flops(const WorkloadSpec& spec, const LayerTable::Slice& slice);
 
 }  // namespace stepcast

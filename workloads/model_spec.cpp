@@ -61,7 +61,7 @@ void describe_state_heads(Visitor& visitor, LinearAttention& spec) {
   visitor.field({"key_dim", &spec.key_dim, "width of a query or key", width, true});
   visitor.field({"value_dim", &spec.value_dim, "width of a value", width, true});
   visitor.field({"convolution", &spec.convolution,
-                 "tokens that the convolution on queries, keys and values sees; 0: there is none",
+                 "tokens that the convolution on queries, keys and values sees; 0: no convolution",
                  between(0, 64)});
   visitor.field({"chunk", &spec.chunk, "tokens that its kernels take at once", between(1, 65536)});
 }

@@ -1,3 +1,4 @@
+#include "adapters.hpp"
 #include "parameter_groups.hpp"
 #include "stepcast/workloads/memory.hpp"
 #include "stepcast/workloads/states.hpp"
@@ -16,12 +17,19 @@ double model_products(const ModelSpec& model) {
 }  // namespace
 
 ModelStates states_of(const WorkloadSpec& spec) {
-  const double parameters = count_parameters(spec.model).total;
+  const AdapterSpec& adapters = spec.training.adapters;
+  const double frozen = count_parameters(spec.model).total;
+  double beside = 0;
+  for (std::int64_t layer = 0; layer < spec.model.layers; ++layer)
+    beside += adapter_parameters(spec.model, adapters, parts_of(spec.model, layer)).sum();
+  const double trained = adapters.any() ? beside : frozen;
+  const double packed = adapters.any() ? weight_bytes - frozen_bytes(adapters) : 0;
   // Weights of products that stay in the form in which they are gathered.
   const double saved = weight_bytes - kept_product_bytes(spec.communication, spec.plan.zero);
-  return {.parameters = Bytes{weight_bytes * parameters - saved * model_products(spec.model)},
-          .gradients = Bytes{gradient_bytes(spec.communication) * parameters},
-          .optimizer = Bytes{optimizer_state_bytes(spec.training) * parameters}};
+  return {.parameters = Bytes{weight_bytes * (frozen + beside) -
+                              (saved + packed) * model_products(spec.model)},
+          .gradients = Bytes{gradient_bytes(spec.communication) * trained},
+          .optimizer = Bytes{optimizer_state_bytes(spec.training) * trained}};
 }
 
 }  // namespace stepcast

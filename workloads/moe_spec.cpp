@@ -123,10 +123,10 @@ void describe(Visitor& visitor, MoeSpec& spec) {
       {"experts",
        choice(spec.products,
               {{"grouped"}, {"multi_stream"}, {"sequential"}, {"batched"}, {"fused"}}),
-       "products of the experts of a rank: in one kernel; a launch for each, side by side "
-       "on several streams; expert by expert with the copies around them; with capacity_pad, as "
-       "the library's product of batches; or in one kernel each with activation and casts to "
-       "MXFP8 (docs/models/fp8.md)"});
+       "products of the experts of a rank; grouped: one kernel; multi_stream: a launch each, on "
+       "several streams; sequential: one by one, with copies; batched: the library's product of "
+       "batches, with capacity_pad; fused: with activation and casts to MXFP8 "
+       "(docs/models/fp8.md)"});
   visitor.field(
       {"dispatcher",
        choice(spec.dispatcher, {{"default"},

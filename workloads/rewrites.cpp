@@ -102,7 +102,8 @@ LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& 
     items = with_fp8_casts(std::move(items),
                            {.recipe = spec.training.fp8_recipe,
                             .scales = spec.runtime.kernels.scales,
-                            .per_expert = spec.moe.products != MoeSpec::Products::grouped});
+                            .per_expert = spec.moe.products != MoeSpec::Products::grouped,
+                            .frozen = spec.training.adapters.any()});
   if (spec.training.master_weights == TrainingSpec::MasterWeights::stored)
     items = with_weight_casts(std::move(items));
   if (spec.communication.accumulation == CommunicationSpec::Accumulation::separate)

@@ -9,6 +9,8 @@ namespace stepcast {
 
 struct StageParameters {
   RankParameters all;
+  RankParameters trained;    ///< of these
+  RankParameters products;   ///< of these, frozen weights of the layers' products
   RankParameters one_byte;   ///< of these, what is gathered in FP8
   double largest_layer = 0;  ///< bytes that one rank gathers
 };

@@ -1,7 +1,6 @@
 #include "stage_pieces.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "activations.hpp"
@@ -14,22 +13,6 @@
 namespace stepcast {
 
 namespace {
-
-/// Layers of the chunk that run their forward pass again, counted from its first.
-std::int64_t recomputed_layers(const WorkloadSpec& spec, const LayerTable::Slice& slice,
-                               std::size_t chunk, Stage stage) {
-  switch (spec.training.recompute) {
-    case TrainingSpec::Recompute::full:
-      return slice.count;
-    case TrainingSpec::Recompute::table:
-      return spec.training.recompute_layers[chunk][stage.value];
-    case TrainingSpec::Recompute::none:
-    case TrainingSpec::Recompute::selective:
-    case TrainingSpec::Recompute::modules:
-      break;
-  }
-  return 0;
-}
 
 /// Of attention cores, without their projections.
 double attention_flops(const LayerItems& items) {
@@ -62,6 +45,21 @@ bool has_experts(const ModelSpec& model, PieceKind kind) {
 
 }  // namespace
 
+std::int64_t recomputed_layers(const WorkloadSpec& spec, const LayerTable::Slice& slice,
+                               std::size_t chunk, Stage stage) {
+  switch (spec.training.recompute) {
+    case TrainingSpec::Recompute::full:
+      return slice.count;
+    case TrainingSpec::Recompute::table:
+      return spec.training.recompute_layers[chunk][stage.value];
+    case TrainingSpec::Recompute::none:
+    case TrainingSpec::Recompute::selective:
+    case TrainingSpec::Recompute::modules:
+      break;
+  }
+  return 0;
+}
+
 Share& Share::operator+=(const Share& other) {
   dense += other.dense;
   expert += other.expert;
@@ -89,7 +87,8 @@ LayerContext context_of(const WorkloadSpec& spec, const PieceKey& key, const Exp
           .block = spec.runtime.kernels.block,
           .softmax = spec.runtime.kernels.softmax,
           .rope = spec.runtime.kernels.rope,
-          .tensor_backward = spec.communication.tensor_backward};
+          .tensor_backward = spec.communication.tensor_backward,
+          .lowest = key.lowest};
 }
 
 /// Rows as the model asks for them; what a framework makes of them comes behind.
@@ -194,18 +193,18 @@ Bytes waiting_gradients(const WorkloadSpec& spec, const ClusterSpec& cluster,
   return Bytes{most};
 }
 
-const Piece& PieceLibrary::piece(const PieceKey& key) {
-  const auto [place, fresh] = lowered_.try_emplace(key);
-  Piece& piece = place->second;
-  if (!fresh) return piece;
+const PieceRows::Rows& PieceRows::of(const PieceKey& key, const DeviceSpec& device) {
+  const auto [place, fresh] = made_.try_emplace(key);
+  Rows& rows = place->second;
+  if (!fresh) return rows;
+  Piece& piece = rows.counted;
   const bool experts = has_experts(spec_.model, key.kind) && !loads_.even();
-  const PassOrders orders = pass_orders(spec_, builder_.cluster(), key, loads_.of(key.loads));
+  const PassOrders orders = pass_orders(spec_, cluster_, key, loads_.of(key.loads));
   // Ranks with other loads run the same instructions on other amounts of work.
-  std::array<std::vector<LayerItems>, 5> items;
   for (std::size_t variant = 0; variant < (experts ? loads_.rank_of.size() : 1); ++variant) {
     const ExpertLoads& of_layer = loads_.of(key.loads);
     const double load = experts ? loads_.load(key.loads, variant) : of_layer.largest();
-    Passes passes = build_passes(spec_, builder_.device(), key, of_layer, load, orders);
+    Passes passes = build_passes(spec_, device, key, of_layer, load, orders);
     const double ranks = experts ? loads_.part_of_ranks(variant) : 1;
     piece.forward_flops += ranks * total_flops(passes.forward).value();
     piece.backward_flops += ranks * total_flops(passes.backward).value();
@@ -214,20 +213,30 @@ const Piece& PieceLibrary::piece(const PieceKey& key) {
     piece.attention_flops = attention_flops(passes.forward) + attention_flops(passes.backward);
     piece.recompute_attention_flops = attention_flops(passes.recomputed);
     piece.parameters = {passes.dense_parameters, passes.expert_parameters};
+    piece.trained = {passes.trained_dense, passes.trained_expert};
     piece.replicated = passes.replicated_parameters;
-    items[0].push_back(std::move(passes.forward));
-    items[1].push_back(std::move(passes.backward));
-    items[2].push_back(std::move(passes.backward_input));
-    items[3].push_back(std::move(passes.backward_weight));
-    items[4].push_back(std::move(passes.recomputed));
+    rows.items[0].push_back(std::move(passes.forward));
+    rows.items[1].push_back(std::move(passes.backward));
+    rows.items[2].push_back(std::move(passes.backward_input));
+    rows.items[3].push_back(std::move(passes.backward_weight));
+    rows.items[4].push_back(std::move(passes.recomputed));
   }
   piece.key = key;
   piece.one_byte = gathered_in_fp8(spec_, key);
-  builder_.lower(items[0], piece.forward);
-  builder_.lower(items[1], piece.backward);
-  builder_.lower(items[2], piece.backward_input);
-  builder_.lower(items[3], piece.backward_weight);
-  builder_.lower(items[4], piece.recompute);
+  return rows;
+}
+
+const Piece& PieceLibrary::piece(const PieceKey& key) {
+  const auto [place, fresh] = lowered_.try_emplace(key);
+  Piece& piece = place->second;
+  if (!fresh) return piece;
+  const PieceRows::Rows& rows = rows_.of(key, builder_.device());
+  piece = rows.counted;
+  builder_.lower(rows.items[0], piece.forward);
+  builder_.lower(rows.items[1], piece.backward);
+  builder_.lower(rows.items[2], piece.backward_input);
+  builder_.lower(rows.items[3], piece.backward_weight);
+  builder_.lower(rows.items[4], piece.recompute);
   return piece;
 }
 
@@ -265,10 +274,11 @@ Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, 
   Pieces pieces;
   const auto put = [&](const PieceKey& key, bool again) {
     const Piece& lowered = piece(key);
-    pieces.push_back(
-        {&lowered, again, lowered.parameters, lowered.one_byte, offloaded(key, again)});
+    pieces.push_back({&lowered, again, lowered.parameters, lowered.trained, lowered.one_byte,
+                      offloaded(key, again)});
     // Only experts that work in the step have gradients to exchange.
     pieces.back().parameters.expert *= active_;
+    pieces.back().trained.expert *= active_;
   };
   const auto place = [&](PieceKind kind, bool again) { put({kind, slice}, again); };
   const std::int64_t recomputed = recomputed_layers(spec_, layers, chunk, stage);
@@ -279,7 +289,11 @@ Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, 
   std::size_t moe_layer = 0;
   for (std::int64_t i = 0; i < layers.first; ++i) moe_layer += spec_.model.is_moe_layer(i) ? 1 : 0;
   for (std::int64_t i = 0; i < layers.count; ++i) {
-    put(with_loads(layer_key(spec_.model, layers.first + i, slice), moe_layer), i < recomputed);
+    PieceKey key = layer_key(spec_.model, layers.first + i, slice);
+    // What runs again is given an input that has a gradient, as a checkpoint needs one.
+    key.lowest = spec_.training.adapters.any() && layers.first + i == 0 && i >= recomputed &&
+                 spec_.model.block == ModelSpec::Block::serial;
+    put(with_loads(key, moe_layer), i < recomputed);
     moe_layer += spec_.model.is_moe_layer(layers.first + i) ? 1 : 0;
   }
   if (layers.head) place(PieceKind::head, false);
@@ -289,10 +303,12 @@ Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, 
         spec_.training.recompute == TrainingSpec::Recompute::full);
     // The first module reads the embedding, of which the stage may have no other copy.
     const bool copies = i == 0 && !holds_embedding(stage) && !spec_.model.tied_embeddings;
-    if (copies)
-      pieces.back().parameters.dense += static_cast<double>(spec_.model.vocabulary) *
-                                        static_cast<double>(spec_.model.hidden) /
-                                        static_cast<double>(spec_.plan.tp);
+    if (!copies) continue;
+    const double table = static_cast<double>(spec_.model.vocabulary) *
+                         static_cast<double>(spec_.model.hidden) /
+                         static_cast<double>(spec_.plan.tp);
+    pieces.back().parameters.dense += table;
+    if (!spec_.training.adapters.any()) pieces.back().trained.dense += table;
   }
   return pieces;
 }

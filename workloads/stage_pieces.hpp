@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <compare>
 #include <map>
 #include <utility>
@@ -31,6 +32,7 @@ struct PieceKey {
   std::int64_t slice = 0;   ///< of the sequence
   std::int64_t window = 0;  ///< ModelSpec::window_of the layer
   bool linear = false;      ///< ModelSpec::is_linear of the layer
+  bool lowest = false;      ///< LayerContext::lowest
   std::size_t loads = 0;    ///< LayerLoads::layers of the layer; 0 where all are alike
   friend auto operator<=>(const PieceKey&, const PieceKey&) = default;
 };
@@ -45,8 +47,9 @@ struct Piece {
   PieceKey key;
   Instructions forward, backward, backward_input, backward_weight, recompute;
   Share parameters;
+  Share trained;          ///< of these
   Share one_byte;         ///< of these, what is gathered in FP8
-  double replicated = 0;  ///< parameters that every tensor rank holds whole
+  double replicated = 0;  ///< of what is trained, what every tensor rank holds whole
   double forward_flops = 0, backward_flops = 0, recompute_flops = 0;
   double attention_flops = 0, recompute_attention_flops = 0;  ///< of those: forward and backward
 };
@@ -56,6 +59,7 @@ struct PlacedPiece {
   bool recomputed;
   Share parameters;      ///< of the piece with its active experts, plus the embedding copy that an
                          ///< MTP module needs off the first stage
+  Share trained;         ///< of these, what has gradients
   Share one_byte;        ///< of these, what is gathered in FP8
   double offloaded = 0;  ///< bytes of activations that one unit leaves on the host
 };
@@ -85,11 +89,38 @@ Bytes waiting_gradients(const WorkloadSpec& spec, const ClusterSpec& cluster,
 
 class HostOffload;
 
+/// Layers of the chunk that run their forward pass again, counted from its first.
+std::int64_t recomputed_layers(const WorkloadSpec& spec, const LayerTable::Slice& slice,
+                               std::size_t chunk, Stage stage);
+
+/// The rows of pieces before they are lowered, which are the same on all stages of a job.
+class PieceRows {
+ public:
+  struct Rows {
+    Piece counted;  ///< all of the piece but its instructions
+    /// Forward, backward, backward_input, backward_weight and recompute, by variant.
+    std::array<std::vector<LayerItems>, 5> items;
+  };
+  /// All outlive the rows.
+  PieceRows(const WorkloadSpec& spec, const LayerLoads& loads, const ClusterSpec& cluster)
+      : spec_{spec}, loads_{loads}, cluster_{cluster} {}
+  /// `device` as kernels of a step find it.
+  const Rows& of(const PieceKey& key, const DeviceSpec& device);
+
+ private:
+  const WorkloadSpec& spec_;
+  const LayerLoads& loads_;
+  const ClusterSpec& cluster_;
+  std::map<PieceKey, Rows> made_;
+};
+
 class PieceLibrary {
  public:
-  PieceLibrary(const WorkloadSpec& spec, const LayerLoads& loads, ProgramBuilder& builder)
+  PieceLibrary(const WorkloadSpec& spec, const LayerLoads& loads, PieceRows& rows,
+               ProgramBuilder& builder)
       : spec_{spec},
         loads_{loads},
+        rows_{rows},
         builder_{builder},
         active_{active_experts(spec.model, spec.training, spec.moe)} {}
   /// Of the layers of one chunk, for one slice of the sequence.
@@ -111,6 +142,7 @@ class PieceLibrary {
 
   const WorkloadSpec& spec_;
   const LayerLoads& loads_;
+  PieceRows& rows_;
   ProgramBuilder& builder_;
   const double active_;  ///< part of the experts that work in a step
   std::map<PieceKey, Piece> lowered_;

@@ -11,6 +11,32 @@ namespace {
 
 constexpr Range batch = between(1, 1 << 30);
 
+void describe(Visitor& v, AdapterSpec& spec) {
+  v.field({"rank", &spec.rank, "of every adapter; 0: no adapters, all weights are trained",
+           between(0, 1 << 16)});
+  Choice targets = choice(spec.targets, {{"all"}, {"modules"}});
+  targets.set_of_words = {
+      "modules", {adapter_targets.begin(), adapter_targets.end()}, &spec.modules};
+  targets.set_option = static_cast<std::size_t>(AdapterSpec::Targets::modules);
+  v.field({"targets", targets,
+           "products that have an adapter: all, or those named; query, key and value, and gate and "
+           "up, are one product each"});
+  v.field(
+      {"products", choice(spec.products, {{"joined"}, {"apart"}}),
+       "joined: what is one product has one adapter; apart: query, key and value have one each, "
+       "and so have gate and up"});
+  v.field(
+      {"split", choice(spec.split, {{"both"}, {"one"}}),
+       "of an adapter over tensor ranks; both: of both its matrices, whose results are gathered "
+       "(Megatron-Bridge); one: the matrix on the side on which the product beside it is split "
+       "(peft)"});
+  v.field({"dropout", &spec.dropout, "of what adapters read"});
+  v.field(
+      {"frozen", choice(spec.frozen, {{"bf16"}, {"int8"}, {"nf4"}}),
+       "of weights of the layers' products, kept so and made BF16 before each product that reads "
+       "them (bitsandbytes)"});
+}
+
 }  // namespace
 
 const char* name(TrainingSpec::Recompute recompute) {
@@ -30,10 +56,12 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
       {"fp8_recipe",
        choice(spec.fp8_recipe,
               {{"delayed"}, {"tensorwise"}, {"rowwise"}, {"blockwise"}, {"mxfp8"}, {"deepseek"}}),
-       "how operands are scaled, of fp8_mixed (docs/models/fp8.md); delayed: by earlier maxima, "
-       "with a transposed copy; tensorwise: by their own maximum; rowwise: each operand of each "
-       "product anew; blockwise: by tiles of 128, with a transposed copy; mxfp8: by groups of "
-       "32; deepseek: by tiles of 128, each copy when a product needs it"});
+       "how fp8_mixed scales operands (docs/models/fp8.md); delayed: by earlier maxima, with a "
+       "transposed copy; tensorwise: by their maximum; rowwise: each operand anew; blockwise: by "
+       "tiles of 128, with a transposed copy; mxfp8: by groups of 32; deepseek: by tiles of 128, "
+       "each copy when needed"});
+  visitor.field({"fp8_head", &spec.fp8_head,
+                 "the output head of fp8_mixed multiplies in FP8 too (docs/models/fp8.md)"});
   using Recompute = TrainingSpec::Recompute;
   Choice recompute = choice(spec.recompute, {{name(Recompute::none)},
                                              {name(Recompute::selective)},
@@ -90,17 +118,20 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
                  "cross entropies that the trainer measures beside the loss, each by a log-softmax "
                  "over FP32 logits of every micro-batch (docs/models/operators.md)",
                  between(0, 64)});
-  visitor.field({"attention",
-                 choice(spec.attention, {{"fused"},
-                                         {"flash_1"},
-                                         {"flash_2"},
-                                         {"flash_3"},
-                                         {"cudnn"},
-                                         {"flash_triton"},
-                                         {"unfused"}}),
-                 "fused: one kernel, causal blocks left out, as the device's usual library has it; "
-                 "flash_1, flash_2, flash_3, cudnn, flash_triton: that kernel; unfused: products, "
-                 "softmax and dropout over the whole matrix of scores"});
+  visitor.field(
+      {"attention",
+       choice(spec.attention, {{"fused"},
+                               {"flash_1"},
+                               {"flash_2"},
+                               {"flash_3"},
+                               {"cudnn"},
+                               {"flash_triton"},
+                               {"cudnn_mxfp8"},
+                               {"unfused"}}),
+       "fused: one kernel, causal blocks left out, as the device's usual library has it; "
+       "flash_1, flash_2, flash_3, cudnn, flash_triton: that kernel; cudnn_mxfp8: cuDNN's in "
+       "MXFP8, with casts (docs/models/fp8.md); unfused: products, softmax and dropout over "
+       "the whole matrix of scores"});
   visitor.field({"dropout", &spec.dropout,
                  "what joins the residual stream drops out behind embedding, attention and "
                  "feed-forward part: masks are kept, and backwards have a pass more"});
@@ -111,7 +142,7 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
       {"master_weights",
        choice(spec.master_weights, {{"full"}, {"remainder"}, {"fp16"}, {"stored"}}),
        "full: FP32 beside the half-precision weight; remainder, memory alone: the 2 bytes that the "
-       "weight lacks of it; fp16: 2 bytes, held and moved (docs/models/memory.md); stored: weights "
+       "weight lacks; fp16: 2 bytes, held and moved (docs/models/memory.md); stored: weights "
        "are FP32 themselves, gathered so and cast for each product (docs/models/operators.md)"});
   const auto moment = [&](const char* key, TrainingSpec::Moment& of, const char* which) {
     visitor.field({key, choice(of, {{"fp32"}, {"bf16"}, {"fp16"}, {"fp8"}}), which});
@@ -122,6 +153,10 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
                  "size to which the heads of latent attention are padded for a fused kernel that "
                  "takes q, k and v of one size, with the copies around it",
                  between(1, 1 << 20)});
+  visitor.section("adapters",
+                  "LoRA: small products beside weights that are not trained "
+                  "(docs/models/adapters.md)",
+                  [&](Visitor& v) { describe(v, spec.adapters); });
 }
 
 void describe(Visitor& visitor, CollectiveChoice& choice) {
@@ -218,11 +253,9 @@ void describe(Visitor& visitor, KernelSpec& spec) {
   visitor.field(
       {"activation",
        choice(spec.activation, {{"fused"}, {"unfused"}, {"formula"}, {"clamped"}, {"apart"}}),
-       "of the feed-forward; unfused: SwiGLU as silu and product, GELU behind its bias; apart: "
-       "silu "
-       "and product of what two projections wrote, with no half to copy; "
-       "formula: the statements of the tanh approximation of GELU; clamped: gate and value are "
-       "clamped and joined before the product, whose offset the host copies"});
+       "of the feed-forward; unfused: SwiGLU as silu and product, GELU after its bias; apart: silu "
+       "and product of two projections, no half to copy; formula: the statements of GELU's tanh "
+       "approximation; clamped: gate and value clamped and joined before the product"});
   visitor.field({"router", choice(spec.router, {{"fused"}, {"statements"}}),
                  "choice of experts and losses of the router: a kernel each, or the statements of "
                  "the framework (docs/models/dispatchers.md)"});
@@ -251,7 +284,7 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
                  "as_issued: kernels of all streams start in the order in which the host issued "
                  "them (CUDA_DEVICE_MAX_CONNECTIONS=1; docs/models/replay.md)"});
   visitor.field({"layer_order", choice(spec.layer_order, {{"plain"}, {"overlapped"}}),
-                 "overlapped: operators of a layer that do not depend on an exchange stand beside "
+                 "overlapped: operators of a layer that do not depend on an exchange run beside "
                  "it (docs/models/layer_order.md)"});
   // No scope is `none`, so that the set itself says which of the two it is.
   Choice graphs{{{"none"}, {"scopes"}},
@@ -330,6 +363,8 @@ AttentionGeneration generation_of(TrainingSpec::Attention attention) {
       return AttentionGeneration::cudnn;
     case Attention::flash_triton:
       return AttentionGeneration::flash_triton;
+    case Attention::cudnn_mxfp8:
+      return AttentionGeneration::cudnn_mxfp8;
     case Attention::fused:
     case Attention::unfused:
       break;

@@ -13,7 +13,8 @@ from ._values import Scenario, Value, overrides_of, preset_arguments, set_argume
 from ._worker import Request, ask
 
 _PARTS = {"computing": "#2f6fb5", "communication_exposed": "#e69f00", "bubble": "#9aa7b6",
-          "host_stall": "#d0461b", "compile_stall": "#7d0f2b", "other_idle": "#a97fb3"}
+          "host_stall": "#d0461b", "compile_stall": "#7d0f2b", "other_idle": "#a97fb3",
+          "fleet": "#5b8c5a"}
 
 
 @dataclass(frozen=True)

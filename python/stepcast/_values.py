@@ -40,7 +40,8 @@ def text_of(value: Value) -> str:
 def overrides_of(settings: Optional[Mapping[str, Value]], names: Mapping[str, Value]) -> Dict[str, str]:
     """Keys and their texts. Mappings give a key each: ``parallel={"tp": 4}`` is ``parallel.tp``.
 
-    ``cluster="dgx-h100"`` and ``model="llama3-70b"`` are other presets, as ``--cluster`` and ``--model``.
+    ``cluster="dgx-h100"`` and ``model="llama3-70b"`` are other presets, as ``--cluster`` and ``--model``;
+    ``engine="simgrid"`` is ``--engine``.
     """
     found: Dict[str, str] = {}
 
@@ -50,6 +51,8 @@ def overrides_of(settings: Optional[Mapping[str, Value]], names: Mapping[str, Va
                 add(f"{key}.{name}", inner)
         elif key in ("cluster", "model") and isinstance(value, (str, os.PathLike)):
             add(f"{key}.extends", value)
+        elif key == "engine" and isinstance(value, str):
+            add("simulate.engine", value)
         elif key in found:
             raise TypeError(f"{key} is given twice")
         else:

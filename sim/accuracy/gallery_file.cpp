@@ -163,13 +163,13 @@ void check_row(const Technique& t, const std::string& path, const fs::path& fold
        {std::pair{"gain", t.gain}, {"at_least", t.at_least}, {"at_most", t.at_most}})
     if (figure == 1) wrong(key, "is 1, which is no gain, allowed: a number above or below 1");
   if (t.gain > 0 && t.at_least + t.at_most > 0)
-    wrong("gain", "stands beside a range, allowed: one of the two");
+    wrong("gain", "does not go with a range, allowed: one of the two");
   if (t.at_least > 0 && t.at_most < t.at_least)
     wrong("at_least", "has no higher at_most, allowed: both ends of a range");
   if (t.load_steps > 0 && (t.experts || !t.less.empty()))
-    wrong("load_steps", "stands beside experts or less, allowed: one of the three");
+    wrong("load_steps", "does not go with experts or less, allowed: one of the three");
   if (t.experts && !t.less.empty())
-    wrong("less", "stands beside experts, which is a module already, allowed: one of the two");
+    wrong("less", "does not go with experts, which is a module already, allowed: one of the two");
   if (t.baseline == t.technique && t.set.empty() && !t.technique.empty())
     wrong("technique", "is the baseline and sets nothing, allowed: another file, or set");
   for (const auto& [key, step] :

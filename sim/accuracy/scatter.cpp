@@ -4,15 +4,13 @@
 #include <cmath>
 #include <map>
 
+#include "stepcast/base/palette.hpp"
 #include "stepcast/sim/accuracy/accuracy.hpp"
 
 namespace stepcast {
 namespace {
 
 constexpr double width = 720, height = 560, left = 70, right = 180, top = 30, bottom = 60;
-constexpr const char* colours[] = {"#1b6ca8", "#d1495b", "#2e933c", "#edae49", "#6a4c93",
-                                   "#00798c", "#8d6a9f", "#444444", "#c77d2e", "#5aa9e6",
-                                   "#a23b72", "#7a9e3a", "#b04a5a", "#3d5a80"};
 
 /// Decades that hold all times, drawn alike on both axes.
 struct Axes {
@@ -68,7 +66,7 @@ std::string ledger_svg(const Ledger& ledger) {
   std::map<std::string, std::size_t> families;
   for (const MeasuredRow& r : ledger.rows) families.try_emplace(r.family, families.size());
   const auto colour = [&](const std::string& family) {
-    return colours[families.at(family) % std::size(colours)];
+    return series_colours[families.at(family) % series_colours.size()];
   };
   for (const MeasuredRow& r : ledger.rows) {
     if (!r.counts()) continue;

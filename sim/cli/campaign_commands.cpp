@@ -5,6 +5,7 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/forecast/seeds.hpp"
 #include "stepcast/sim/report/campaign_report.hpp"
 
 namespace stepcast::cli {
@@ -44,7 +45,7 @@ Outcome campaign(const CampaignOptions& options) {
   const Scenario scenario = scenario_option(options.scenario, overrides_of(options), options.launch,
                                             default_search_path(options.presets), warnings);
   const std::int64_t seeds =
-      options.seeds.empty() ? 1 : seeds_option(options.seeds, draws(scenario.stalls));
+      options.seeds.empty() ? 1 : seeds_option(options.seeds, draws_for_seeds(scenario));
   const PhaseProgress progress("campaign");
   const CampaignForecast found = forecast_campaign(scenario, seeds, usable_processors(), date);
   Outcome outcome = shown(campaign_text(scenario, found), options.json,

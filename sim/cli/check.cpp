@@ -86,6 +86,8 @@ void check_combinations(const CheckOptions& options) {
     bad_option("--update",
                "compares nothing, allowed: without --tolerance, --junit, --markdown, --report "
                "and --annotations");
+  if (options.update && !options.overrides.empty())
+    bad_option("--update", "writes what the fast engine says, allowed: without --engine");
   if (options.junit == "-" && (options.markdown == "-" || options.annotations))
     bad_option("--junit", "is - beside another text on stdout, allowed: a file, or it alone");
 }
@@ -100,7 +102,7 @@ Outcome check(const CheckOptions& options) {
       options.tolerance.empty() ? std::nullopt : std::optional{tolerance_option(options.tolerance)};
   const std::vector<std::string> files =
       chosen(find_checks(options.paths, search), options.filters);
-  std::vector<CheckResult> results = run_checks(files, workers, search);
+  std::vector<CheckResult> results = run_checks(files, workers, search, options.overrides);
   if (options.update) return update(results, search);
   if (tolerance)
     for (CheckResult& result : results)

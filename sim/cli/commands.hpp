@@ -50,6 +50,7 @@ struct RunOptions : PresetOptions {
   bool keys = false;               ///< what the framework says
   std::string operators_csv;       ///< file, `-` for stdout instead of the table
   std::string graph, graph_ranks;  ///< file; `0,8`, empty: as the form has it
+  std::string paje;                ///< file
   std::string seeds;               ///< how many; empty: that of the scenario alone
   std::string load_steps;          ///< how many; empty: that of the scenario alone
   bool records() const {

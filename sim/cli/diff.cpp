@@ -51,14 +51,20 @@ Outcome diff(const DiffOptions& options) {
 Outcome compare(const CompareOptions& options) {
   if (options.json == "-" && options.markdown == "-")
     bad_option("--markdown", "and --json are both -, allowed: one of them");
-  if (std::ranges::any_of(options.files, looks_like_profile)) return compare_with_profile(options);
+  if (std::ranges::any_of(options.files, looks_like_profile)) {
+    if (!options.engine.empty())
+      bad_option("--engine",
+                 "is given beside a profile, which needs a recording, allowed: without");
+    return compare_with_profile(options);
+  }
   if (!options.rank.empty())
     bad_option("--rank", "is given without a profile, allowed: A PROFILE --rank N");
   std::vector<SideRequest> requests;
   const std::vector<std::string> launch = launch_keys(options.launch);
-  for (const std::string& file : options.files) requests.push_back({file, {}, launch});
+  for (const std::string& file : options.files)
+    requests.push_back({file, {}, launch, options.engine});
   for (const std::string& variant : options.variants)
-    requests.push_back({options.files.front(), settings_of(variant), launch});
+    requests.push_back({options.files.front(), settings_of(variant), launch, options.engine});
   if (requests.size() < 2)
     bad_option("B", "is missing, allowed: more scenarios or results, or --set K=V");
   const std::vector<DiffSide> sides = read_sides(requests, default_search_path(options.presets));

@@ -6,6 +6,7 @@
 #include "stepcast/sim/explain/explain.hpp"
 #include "stepcast/sim/explain/loss.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/forecast/seeds.hpp"
 #include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/page/study_page.hpp"
 #include "stepcast/sim/report/lines.hpp"
@@ -43,8 +44,8 @@ Outcome explain_loss(const ExplainOptions& options, int workers) {
   if (!options.report.empty())
     bad_option("--report", "is given with --devices, which has no page, allowed: one of them");
   if (!options.seeds.empty())
-    sweep.seeds =
-        seeds_option(options.seeds, draws(read_scenario(point_document(sweep, 0), search).stalls));
+    sweep.seeds = seeds_option(options.seeds,
+                               draws_for_seeds(read_scenario(point_document(sweep, 0), search)));
   const LossSplit split = split_loss(sweep, search, workers);
   return shown(loss_table(split), options.json, options.json.empty() ? "" : loss_json(split));
 }

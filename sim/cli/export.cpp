@@ -16,7 +16,7 @@ std::string exports_table(const Scenario& scenario) {
   for (const std::string& kind : export_kinds()) {
     const LaunchExport file = export_launch(scenario, kind);
     text += fmt::format("  {:<12} {}\n", kind,
-                        file.lacking.empty() ? "yes" : "no, for no flag or field of it says");
+                        file.lacking.empty() ? "yes" : "no, it has no flag or field for");
     for (const std::string& key : file.lacking) text += "                 " + key + "\n";
   }
   return text;

@@ -24,7 +24,7 @@ void CommandLine::launch_kind(CLI::App* sub, LaunchOptions& options) {
                   "a variable that a launch script finds set; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  sub->add_option("arguments", options.arguments, "behind --: arguments of a launch script")
+  sub->add_option("arguments", options.arguments, "after --: arguments of a launch script")
       ->type_name("WORD");
   sub->add_flag("--ignore-unknown", options.ignore_unknown,
                 "list unknown flags of a launch file instead of refusing them");

@@ -131,7 +131,9 @@ Verdict judged(const JudgedJob& job, const SearchPath& search) {
   const auto run = [&](std::size_t engine) {
     std::vector<std::string> overrides = job.overrides;
     overrides.push_back(engine == 0 ? "simulate.engine=fast" : "simulate.engine=simgrid");
-    const Scenario scenario = prepare_scenario(job.scenario, overrides, search);
+    Scenario scenario = prepare_scenario(job.scenario, overrides, search);
+    // Both replay one step of equal devices.
+    scenario.cluster.fleet.reset();
     const auto begin = std::chrono::steady_clock::now();
     const Json report = Json::parse(report_json(scenario, forecast(scenario), {}));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -232,7 +234,7 @@ Outcome judge(const JudgeOptions& options) {
 void add_judge_commands(CommandLine& line) {
   auto options = std::make_shared<JudgeOptions>();
   CLI::App* sub =
-      line.command("judge", "hold the fast engine to SimGrid alone; exit 1 where they differ",
+      line.command("judge", "compare the fast engine with SimGrid alone; exit 1 where they differ",
                    "stepcast judge scenarios/telechat3-105b-4096.yaml --devices 128",
                    [options] { return judge(*options); });
   sub->add_option("scenarios", options->scenarios, "scenario or launch files")

@@ -6,6 +6,7 @@
 
 #include "commands.hpp"
 #include "stepcast/base/phases.hpp"
+#include "stepcast/sim/engine/reference_world.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/page/report_page.hpp"
@@ -58,10 +59,11 @@ struct RunShown {
 };
 
 /// What is asked for as text stands in JSON, too.
-std::string fields_of(const RunOptions& options, const RecordedRun& run,
+std::string fields_of(const RunOptions& options, const Scenario& scenario, const RecordedRun& run,
                       const std::vector<RunOperator>& operators) {
   if (options.json.empty() || (!options.pipeline && !options.operators)) return {};
   return run_fields_json(options.pipeline ? pipeline_text(run, table_width, false) : "",
+                         options.pipeline ? timeline_json(scenario, run) : "",
                          options.operators ? &operators : nullptr);
 }
 
@@ -91,7 +93,7 @@ RunShown show_run(const RunOptions& options, const Scenario& scenario) {
     write_pieces(options.trace, Form::by_name,
                  [&](const auto& out) { write_trace(scenario, run, ranks, out); });
   }
-  return {drawing, fields_of(options, run, list)};
+  return {drawing, fields_of(options, scenario, run, list)};
 }
 
 /// In a process of its own, before the run whose result counts: a process makes at most one.
@@ -118,7 +120,7 @@ std::string with_fields(const std::string& report, const std::string& fields) {
 /// The steps of the seeds that are asked for.
 std::optional<SeedRuns> seeds_of(const RunOptions& options, const Scenario& scenario) {
   if (options.seeds.empty()) return {};
-  const std::int64_t count = seeds_option(options.seeds, draws(scenario.stalls));
+  const std::int64_t count = seeds_option(options.seeds, draws_for_seeds(scenario));
   return run_seeds(scenario, count, usable_processors());
 }
 
@@ -139,7 +141,7 @@ std::int64_t load_steps_option(const RunOptions& options, const Scenario& scenar
 
 /// What a recording shows: the median seed of several.
 Scenario shown_scenario(const Scenario& scenario, const std::optional<SeedRuns>& seeds) {
-  Scenario shown = scenario;
+  Scenario shown = seeds ? with_drawn_fleet(scenario) : scenario;
   if (seeds) shown.stalls = with_seeds(shown.stalls, static_cast<std::int64_t>(seeds->median()));
   return shown;
 }
@@ -149,6 +151,17 @@ void graph_option(const RunOptions& options, const Scenario& scenario,
   if (!options.graph.empty()) write_graph(options.graph, options.graph_ranks, scenario, imported);
   if (options.graph.empty() && !options.graph_ranks.empty())
     bad_option("--graph-ranks", "is given without --graph");
+}
+
+/// SimGrid ends the process where it cannot write: the file is made before.
+void paje_option(const RunOptions& options, const Scenario& scenario) {
+  if (options.paje.empty()) return;
+  if (scenario.simulate.engine != StepEngine::simgrid)
+    bad_option("--paje",
+               "is what SimGrid does, which the fast engine does not ask, allowed: with "
+               "--engine simgrid");
+  if (options.paje == "-") bad_option("--paje", "is -, allowed: a file");
+  write_file(options.paje, "");
 }
 
 /// Which memory a forecast that does not fit asks too much of.
@@ -165,8 +178,8 @@ std::int64_t seeds_option(const std::string& text, bool draws) {
   const std::int64_t count = count_option("--seeds", text, 1, most_seeds);
   if (!draws)
     bad_option("--seeds",
-               "is given but nothing is drawn, allowed with stalls.spread, compute_jitter, "
-               "gc_pauses or allocator_pauses");
+               "is given but nothing is drawn, allowed with cluster.fleet, stalls.spread, "
+               "compute_jitter, gc_pauses or allocator_pauses");
   return count;
 }
 
@@ -177,15 +190,19 @@ Outcome run(const RunOptions& options) {
   const Scenario scenario = scenario_option(options.scenario, options.overrides, options.launch,
                                             default_search_path(options.presets), imported);
   rank_option(options.kernel_rank, scenario);
+  paje_option(options, scenario);
   const std::int64_t load_steps = load_steps_option(options, scenario);
   graph_option(options, scenario, imported);
   const std::optional<SeedRuns> seeds = seeds_of(options, scenario);
   RunShown recorded;
   if (options.records()) recorded = shown_run(options, shown_scenario(scenario, seeds));
+  if (options.records() && !seeds && options.operators_csv != "-" && counts_fleet(scenario))
+    recorded.text += "  What is drawn or written of the run shows one step of equal devices.\n";
   std::string& drawing = recorded.text;
   std::optional<LoadSteps> steps;
   if (load_steps > 0) steps = run_load_steps(scenario, load_steps, usable_processors());
   const auto begin = std::chrono::steady_clock::now();
+  if (!options.paje.empty()) trace_reference_world(options.paje);
   Forecast result = forecast(scenario);
   result.load_steps = steps;
   if (seeds) {

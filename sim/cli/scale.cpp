@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/forecast/seeds.hpp"
 #include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
 #include "stepcast/sim/sweep/scaling.hpp"
@@ -76,7 +77,7 @@ bool is_sweep(const std::string& file, const SearchPath& search) {
 bool draws_somewhere(const Sweep& sweep, const SearchPath& search) {
   for (std::size_t point = 0; point < point_count(sweep); ++point) {
     try {
-      if (draws(read_scenario(point_document(sweep, point), search).stalls)) return true;
+      if (draws_for_seeds(read_scenario(point_document(sweep, point), search))) return true;
     } catch (const InputError&) {
       continue;
     }

@@ -16,6 +16,9 @@ void add_run(CommandLine& line) {
       ->type_name("SCENARIO");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::engine(sub, options->overrides);
+  sub->add_option("--paje", options->paje,
+                  "write SimGrid's own trace of devices and links (Paje), with --engine simgrid")
+      ->type_name("FILE");
   CommandLine::model_preset(sub, options->overrides);
   CommandLine::launch(sub, options->launch);
   CommandLine::json(sub, options->json);

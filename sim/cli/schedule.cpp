@@ -153,7 +153,7 @@ std::string table_of(const Drawing& drawing, const std::string& title, std::size
   std::string text = title + "\n\n" + draw_text(drawing, width) + "\n";
   text += fmt::format("  makespan      {:>10.6g}\n  bubble ratio  {:>9.1f}%\n\n",
                       times.makespan.value(), 100 * times.bubble_ratio());
-  text += "  stage    computing       idle  of it inside  peak in flight\n";
+  text += "  stage    computing       idle        inside  peak in flight\n";
   for (std::uint32_t s = 0; s < times.units.size(); ++s) {
     text += fmt::format("  {:>5}{:>13.6g}{:>11.6g}{:>14.6g}{:>16}\n", s, times.computing[s].value(),
                         times.idle(Stage{s}).value(), times.idle_inside(Stage{s}).value(),

@@ -126,7 +126,7 @@ Outcome sweep(const SweepOptions& options, const RunMissing& run_missing) {
   const SearchPath search = default_search_path(options.presets);
   const PointChoice choice = choice_of(options);
   refuse_without_store(options.accept_builds, options.store);
-  const Sweep sweep = read_sweep(options.sweep, search);
+  const Sweep sweep = read_sweep(options.sweep, search, options.overrides);
   const std::vector<std::size_t> points = choose_points(sweep, choice);
   if (options.dry_run) return {listed(sweep, points)};
   const RowChoice rows = rows_of(options.sort, options.best, options.pareto);

@@ -34,7 +34,7 @@ void add_sweep(CommandLine& line) {
 void add_results(CommandLine& line) {
   auto options = std::make_shared<ResultsOptions>();
   CLI::App* sub = line.command(
-      "results", "show what a store of sweeps holds; results merge TARGET STORE... joins stores",
+      "results", "show what is in a store of sweeps; results merge TARGET STORE... joins stores",
       "stepcast results results.sqlite --where 'mfu > 0.4 AND tp = 8' --csv -",
       [options] { return results(*options); });
   sub->add_option("store", options->stores, "store, or: merge TARGET STORE...")
@@ -84,7 +84,7 @@ void add_scale(CommandLine& line) {
 void add_check(CommandLine& line) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* sub =
-      line.command("check", "hold scenarios to what they expect; exit 1 where one fails",
+      line.command("check", "compare scenarios with what they expect; exit 1 where one fails",
                    "stepcast check scenarios/regression --junit check.xml",
                    [options] { return check(*options); });
   sub->add_option("paths", options->paths, "scenarios with expect:, or folders of them")
@@ -96,6 +96,7 @@ void add_check(CommandLine& line) {
                   "only files whose path fits this pattern, '*105b*' (repeatable)")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
+  CommandLine::engine(sub, options->overrides);
   sub->add_option("--tolerance", options->tolerance,
                   "how far off every value may be, 2%, in place of its own tolerance")
       ->type_name("P%");
@@ -159,6 +160,7 @@ void add_compare(CommandLine& line) {
                   "they change A")
       ->type_name("K=V")
       ->allow_extra_args(false);
+  CommandLine::engine(sub, options->engine);
   CommandLine::presets_of(sub, options->variants, PresetCount::several);
   add_launch(sub, options->launch);
   sub->add_flag("--inputs", options->inputs, all_inputs);

@@ -13,12 +13,13 @@ namespace stepcast::cli {
 
 struct SweepOptions : PresetOptions {
   std::string sweep;
-  std::string workers;               ///< -j; empty: one per processor
-  std::string store;                 ///< empty: results are not kept
-  std::string csv, json;             ///< as for run
-  std::string report;                ///< page, empty: none
-  std::vector<std::string> filters;  ///< --filter
-  std::string limit, shard;          ///< empty: all
+  std::vector<std::string> overrides;  ///< --engine, of the base
+  std::string workers;                 ///< -j; empty: one per processor
+  std::string store;                   ///< empty: results are not kept
+  std::string csv, json;               ///< as for run
+  std::string report;                  ///< page, empty: none
+  std::vector<std::string> filters;    ///< --filter
+  std::string limit, shard;            ///< empty: all
   bool dry_run = false, accept_builds = false;
   std::string sort, best, pareto;  ///< which rows to show; empty: all, in their order
 };
@@ -50,7 +51,8 @@ Outcome scale(const ScaleOptions& options);
 
 struct CheckOptions : PresetOptions {
   std::vector<std::string> paths;
-  std::string workers;  ///< as for sweep
+  std::vector<std::string> overrides;  ///< --engine, of every file
+  std::string workers;                 ///< as for sweep
   bool update = false;
   std::string junit;                 ///< file; empty: none
   std::string markdown;              ///< file, `-` for stdout instead of the table; empty: none
@@ -72,6 +74,7 @@ Outcome diff(const DiffOptions& options);
 
 struct CompareOptions : PresetOptions {
   std::vector<std::string> files;     ///< scenarios or results, at least one; or a profile second
+  std::vector<std::string> engine;    ///< --engine, as the override of every scenario
   std::vector<std::string> variants;  ///< --set: each a variant of the first, `a.b=1; c.d=2`
   std::vector<std::string> launch;    ///< as for diff
   std::string json, markdown;         ///< as for run

@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 
+#include "command_line.hpp"
 #include "sweep_commands.hpp"
 
 namespace stepcast::cli {
@@ -31,6 +32,7 @@ void add_sweep_options(CLI::App* sub, SweepOptions& options) {
                   "only points with path.to.key=value, also != < <= > >= (repeatable)")
       ->type_name("F")
       ->allow_extra_args(false);
+  CommandLine::engine(sub, options.overrides);
   sub->add_option("--limit", options.limit, "at most so many points")->type_name("N");
   sub->add_option("--shard", options.shard, "the i-th of n equal parts, for job arrays")
       ->type_name("I/N");

@@ -21,6 +21,7 @@
 
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/overloaded.hpp"
+#include "stepcast/base/standard_input.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/job_pool.hpp"
 
@@ -47,6 +48,7 @@ void give_input(const std::string& text) {
       dup2(file, STDIN_FILENO) < 0)
     throw EngineError("the input of a request: " + std::string(std::strerror(errno)));
   close(file);
+  forget_standard_input();
 }
 
 /// What the command prints besides its answer must not come between the lines of the protocol.
@@ -65,10 +67,12 @@ struct WorkerSettings {
   std::vector<std::filesystem::path> only_from;  ///< empty: files are read from everywhere
 };
 
-/// Ends this process (SIGXFSZ) when it writes to a file; pipes are not meant.
-void forbid_files() {
-  const rlimit none{0, 0};
-  if (setrlimit(RLIMIT_FSIZE, &none) != 0) throw EngineError("files cannot be forbidden");
+/// Whether this process may write to files; otherwise that ends it (SIGXFSZ). Pipes are not meant.
+void allow_files(bool allowed) {
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  limit.rlim_cur = allowed ? limit.rlim_max : 0;
+  if (setrlimit(RLIMIT_FSIZE, &limit) != 0) throw EngineError("files cannot be forbidden");
 }
 
 /// A folder that may not be read does not exist.
@@ -77,19 +81,42 @@ void enter(const std::string& folder) {
   if (wrong != 0) throw EngineError(folder + ": " + std::strerror(wrong));
 }
 
-std::string run_request(const WorkRequest& request, const WorkerSettings& settings,
-                        const Answering& answering) {
-  give_input(request.input);
-  silence();
-  if (!settings.writes_files) forbid_files();  // after the input, which is a file to the kernel
-  if (!settings.only_from.empty()) read_files_only_from(settings.only_from);
-  if (!request.directory.empty()) enter(request.directory);
-  return answer_of(request, answering);
-}
+/// Answers requests one after the other, in a process that does nothing else.
+class RequestProcess {
+ public:
+  RequestProcess(const WorkerSettings& settings, const Answering& answering)
+      : settings_{settings}, answering_{answering} {}
+
+  /// `order` is a line that order_of() made.
+  std::string answer(const std::string& order) {
+    const auto request = std::get<WorkRequest>(read_message(order));
+    if (home_ < 0) begin();
+    // The input is a file to the kernel.
+    if (!settings_.writes_files) allow_files(true);
+    give_input(request.input);
+    if (!settings_.writes_files) allow_files(false);
+    if (fchdir(home_) != 0) throw EngineError("the folder of the worker is gone");
+    if (!request.directory.empty()) enter(request.directory);
+    return answer_of(request, answering_);
+  }
+
+ private:
+  /// Before the first request.
+  void begin() {
+    silence();
+    home_ = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (!settings_.only_from.empty()) read_files_only_from(settings_.only_from);
+  }
+
+  const WorkerSettings& settings_;
+  const Answering& answering_;
+  int home_ = -1;  ///< the folder of the worker
+};
+
 class WorkerLoop {
  public:
   WorkerLoop(WorkerSettings settings, const Answering& answering)
-      : settings_{std::move(settings)}, answering_{answering} {}
+      : settings_{std::move(settings)}, requests_{settings_, answering} {}
 
   void run();
 
@@ -108,8 +135,8 @@ class WorkerLoop {
   bool known(std::uint64_t id) const;
 
   const WorkerSettings settings_;
-  const Answering& answering_;
-  JobPool pool_;
+  RequestProcess requests_;
+  JobPool pool_{[this](std::size_t, const std::string& order) { return requests_.answer(order); }};
   std::deque<WorkRequest> waiting_;
   std::map<std::uint64_t, Clock::time_point> deadlines_;  ///< of jobs under way that have one
   std::set<std::uint64_t> running_, in_background_;       ///< the latter are among the former
@@ -183,7 +210,7 @@ void WorkerLoop::start_waiting() {
 
 void WorkerLoop::start(const WorkRequest& request) {
   pool_.start(
-      request.id, [&] { return run_request(request, settings_, answering_); },
+      request.id, order_of(request),
       {.memory_bytes = settings_.memory_bytes, .nice = request.background ? background_nice : 0});
   running_.insert(request.id);
   if (request.background) in_background_.insert(request.id);

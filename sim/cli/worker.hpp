@@ -50,6 +50,9 @@ struct ListedPreset {
 /// `list --json`, for the programs that ask a worker.
 std::string presets_json(const std::vector<ListedPreset>& presets);
 
+/// A line that read_message() takes for this request again.
+std::string order_of(const WorkRequest& request);
+
 /// Never throws.
 WorkerMessage read_message(const std::string& line);
 /// The first line of a worker: version of the protocol and of the program.

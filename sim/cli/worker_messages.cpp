@@ -94,6 +94,13 @@ std::string presets_json(const std::vector<ListedPreset>& presets) {
   return Json{{"presets", list}}.dump(2) + "\n";
 }
 
+std::string order_of(const WorkRequest& request) {
+  return line_of({{"id", request.id},
+                  {"arguments", request.arguments},
+                  {"input", request.input},
+                  {"directory", request.directory}});
+}
+
 WorkerMessage read_message(const std::string& line) {
   const Json json = Json::parse(line, nullptr, false);
   if (json.is_discarded() || !json.is_object())

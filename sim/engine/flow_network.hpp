@@ -40,10 +40,13 @@ class FlowNetwork {
 /// The network in SimGrid, of which a process has one. This is the entry of the module.
 using MakeSimgridNetwork = FlowNetwork*(const std::vector<double>& bandwidths);
 
+/// Whether module `simgrid` was called in this process, or in one that it was forked from.
+bool simgrid_is_loaded();
+
 /// Makes it, loading the module. Throws EngineError when the module is missing.
 FlowNetwork& simgrid_network(const std::vector<double>& bandwidths);
 
 /// The world of the judge, likewise.
-ReferenceWorld* simgrid_world(const Platform& platform);
+ReferenceWorld* simgrid_world(const Platform& platform, const std::string& paje);
 
 }  // namespace stepcast

@@ -1,125 +1,146 @@
 #include "stepcast/sim/engine/job_pool.hpp"
 
 #include <fmt/format.h>
-#include <sys/prctl.h>
+#include <malloc.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <exception>
-#include <new>
+#include <utility>
 
+#include "flow_network.hpp"
+#include "job_process.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {
+
+/// What stands before an order on a channel.
+struct JobPool::OrderHeader {
+  std::size_t index = 0, size = 0;
+};
+/// What stands before an answer.
+struct JobPool::AnswerHeader {
+  JobEnd end = JobEnd::answered;
+  bool last = false;  ///< the process ends with this answer
+  std::size_t size = 0;
+};
+
 namespace {
 
-constexpr int answered = 0, threw = 1, threw_input = 2;
-
-// These sanitizers reserve terabytes of addresses.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool limits_memory = false;
-#else
-constexpr bool limits_memory = true;
-#endif
-
-// A pipe takes what fits: a long answer goes in parts, and signals may interrupt any of them.
-bool write_all(int file, const std::string& text) {
-  std::size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t n = write(file, text.data() + written, text.size() - written);
+bool read_all(int channel, void* to, std::size_t size) {
+  auto* at = static_cast<char*>(to);
+  while (size > 0) {
+    const ssize_t n = recv(channel, at, size, MSG_WAITALL);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
-    written += static_cast<std::size_t>(n);
+    at += n;
+    size -= static_cast<std::size_t>(n);
   }
   return true;
 }
 
-/// In the child: ends with its parent, keeps to its memory, and lets others go first.
-void obey(const JobLimits& limits, pid_t parent) {
-  // The parent may have ended between fork and here: then nobody sends the signal.
-  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(threw);
-  if (limits.memory_bytes > 0 && limits_memory) {
-    const rlimit memory{limits.memory_bytes, limits.memory_bytes};
-    setrlimit(RLIMIT_AS, &memory);
-  }
-  if (limits.nice > 0) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + limits.nice);
+template <class Header>
+std::string with_header(const Header& header, const std::string& text) {
+  std::string message(sizeof header, '\0');
+  std::memcpy(message.data(), &header, sizeof header);
+  return message + text;
 }
 
-[[noreturn]] void run_job(const std::function<std::string()>& job, int file) {
-  // Exceptions do not cross processes: their text and their kind do.
-  std::string text;
-  int status = answered;
-  try {
-    text = job();
-  } catch (const std::bad_alloc&) {
-    text = "it needs more memory than it may have";
-    status = threw;
-  } catch (const InputError& error) {
-    text = error.what();
-    status = threw_input;
-  } catch (const std::exception& error) {
-    text = error.what();
-    status = threw;
-  }
-  // An answer that did not get through whole is none.
-  if (!write_all(file, text)) status = threw;
-  // _exit leaves what the parent registered alone: its buffers are flushed once, by itself.
-  _exit(status);
+/// Jobs of one process ask for as much memory again: what was given back is kept for the next.
+void keep_memory() {
+  constexpr int kept = 32 << 20;
+  mallopt(M_TRIM_THRESHOLD, kept);
+  mallopt(M_MMAP_THRESHOLD, kept / 2);
 }
 
-std::string failure_of(int status, const std::string& text) {
-  if (WIFSIGNALED(status))
-    return fmt::format("its process was ended by signal {}", WTERMSIG(status));
-  if (WEXITSTATUS(status) == answered) return "";
-  return text.empty() ? fmt::format("its process ended with code {}", WEXITSTATUS(status)) : text;
+/// A process that has had so much keeps some of it.
+bool is_large() {
+  constexpr long most_kib = 256L << 10U;
+  rusage usage{};
+  return getrusage(RUSAGE_SELF, &usage) == 0 && usage.ru_maxrss > most_kib;
 }
 
 }  // namespace
 
 JobPool::~JobPool() {
-  // Nobody is left who would read their answers.
-  for (const Job& job : jobs_) end(job);
+  for (Member& member : members_) end(member);
 }
 
-void JobPool::start(std::size_t index, const std::function<std::string()>& job,
-                    const JobLimits& limits) {
+std::size_t JobPool::size() const {
+  return static_cast<std::size_t>(std::ranges::count(members_, true, &Member::busy));
+}
+
+void JobPool::start(std::size_t index, const std::string& order, const JobLimits& limits) {
+  const auto waits = [&](const Member& m) { return !m.busy && m.limits == limits; };
+  const auto found = std::ranges::find_if(members_, waits);
+  give(found != members_.end() ? *found : hire(limits), index, order);
+}
+
+/// Where the process is gone, wait() says so.
+void JobPool::give(Member& member, std::size_t index, std::string order) {
+  send_all(member.channel, with_header(OrderHeader{index, order.size()}, order));
+  member.busy = true;
+  member.index = index;
+  member.order = std::move(order);
+}
+
+JobPool::Member& JobPool::hire(const JobLimits& limits) {
   std::array<int, 2> channel{};
-  if (pipe(channel.data()) != 0)
-    throw EngineError(fmt::format("no pipe for a worker: {}", std::strerror(errno)));
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel.data()) != 0)
+    throw EngineError(fmt::format("no socket for a worker: {}", std::strerror(errno)));
   const pid_t parent = getpid();
   const pid_t process = fork();
   if (process == 0) {
     obey(limits, parent);
-    // Ends of other jobs' pipes must not stay open here, or their readers would never see the end.
+    // Ends of other members must not stay open here, or they would not see that nobody asks.
     close(channel[0]);
-    for (const Job& other : jobs_) close(other.channel);
-    run_job(job, channel[1]);
+    for (const Member& other : members_) close(other.channel);
+    serve(channel[1]);
   }
-  // Only the child writes: its end must be the last, so that reading ends with it.
   close(channel[1]);
   if (process < 0) {
     close(channel[0]);
     throw EngineError(fmt::format("no process for a worker: {}", std::strerror(errno)));
   }
-  jobs_.push_back({index, process, channel[0], {}});
+  return members_.emplace_back(Member{.process = process, .channel = channel[0], .limits = limits});
+}
+
+void JobPool::serve(int channel) const {
+  keep_memory();
+  OrderHeader next;
+  std::string order;
+  for (bool first = true; read_all(channel, &next, sizeof next); first = false) {
+    order.resize(next.size);
+    if (!read_all(channel, order.data(), next.size)) break;
+    const JobOutcome outcome = outcome_of([&] { return job_(next.index, order); });
+    AnswerHeader header{outcome.end, simgrid_is_loaded() || is_large(), outcome.text.size()};
+    // What earlier jobs left may be in the way: the order is for a process that had none.
+    if (outcome.end == JobEnd::needs_memory) header.last = !first;
+    if (!send_all(channel, with_header(header, outcome.text)) || header.last) break;
+  }
+  // _exit leaves what the parent registered alone: its buffers are flushed once, by itself.
+  _exit(0);
 }
 
 bool JobPool::cancel(std::size_t index) {
-  const auto found = std::ranges::find(jobs_, index, &Job::index);
-  if (found == jobs_.end()) return false;
+  const auto has = [&](const Member& m) { return m.busy && m.index == index; };
+  const auto found = std::ranges::find_if(members_, has);
+  if (found == members_.end()) return false;
   end(*found);
-  jobs_.erase(found);
+  members_.erase(found);
   return true;
 }
 
 std::vector<WorkerAnswer> JobPool::wait(std::vector<pollfd>& others, int timeout_ms) {
   std::vector<pollfd> files = others;
-  for (const Job& job : jobs_) files.push_back({job.channel, POLLIN, 0});
+  files.reserve(others.size() + members_.size());
+  for (const Member& member : members_)
+    files.push_back({member.busy ? member.channel : -1, POLLIN, 0});
   // An interrupted wait is one without news.
   if (poll(files.data(), files.size(), timeout_ms) < 0) {
     if (errno != EINTR)
@@ -128,42 +149,56 @@ std::vector<WorkerAnswer> JobPool::wait(std::vector<pollfd>& others, int timeout
   }
   std::copy_n(files.begin(), others.size(), others.begin());
   std::vector<WorkerAnswer> answers;
-  // From the back, since jobs that have ended leave the list.
-  for (std::size_t k = jobs_.size(); k-- > 0;) {
-    if (files[others.size() + k].revents == 0 || read_more(jobs_[k])) continue;
-    const Job job = std::move(jobs_[k]);
-    // The job is reaped after its pipe is empty: a full pipe would keep it from ending.
-    jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(k));
-    const int status = reap(job);
-    const std::string failure = failure_of(status, job.text);
-    const bool bad_input = WIFEXITED(status) && WEXITSTATUS(status) == threw_input;
-    answers.push_back({job.index, failure.empty() ? job.text : "", failure, bad_input});
-  }
+  // take_answer() may hire: members are found by their place.
+  for (std::size_t k = 0; others.size() + k < files.size(); ++k)
+    if (WorkerAnswer answer; files[others.size() + k].revents != 0 && take_answer(k, answer))
+      answers.push_back(std::move(answer));
+  std::erase_if(members_, [](const Member& member) { return member.channel < 0; });
   // By index, so that what is done with answers does not depend on who was polled first.
   std::ranges::sort(answers, {}, &WorkerAnswer::index);
   return answers;
 }
 
-bool JobPool::read_more(Job& job) {
+bool JobPool::take_answer(std::size_t place, WorkerAnswer& answer) {
+  Member& member = members_[place];
   std::array<char, 65536> buffer{};
-  const ssize_t n = read(job.channel, buffer.data(), buffer.size());
-  if (n < 0) return errno == EINTR;
-  job.text.append(buffer.data(), static_cast<std::size_t>(n));
-  // Zero bytes are the end of the pipe: the process has closed it or is gone.
-  return n > 0;
-}
-
-int JobPool::reap(const Job& job) {
-  close(job.channel);
-  int status = 0;
-  while (waitpid(job.process, &status, 0) < 0 && errno == EINTR) {
+  const ssize_t n = read(member.channel, buffer.data(), buffer.size());
+  if (n < 0 && errno == EINTR) return false;
+  if (n > 0) member.received.append(buffer.data(), static_cast<std::size_t>(n));
+  AnswerHeader header;
+  const bool begun = member.received.size() >= sizeof header;
+  if (begun) std::memcpy(&header, member.received.data(), sizeof header);
+  const bool whole = begun && member.received.size() == sizeof header + header.size;
+  if (!whole && n > 0) return false;
+  member.busy = false;
+  answer.index = member.index;
+  if (whole && header.end == JobEnd::needs_memory && header.last) {
+    // Hired before the old one goes, since members move when one is added.
+    Member& anew = hire(member.limits);
+    give(anew, members_[place].index, std::move(members_[place].order));
+    end(members_[place]);
+    return false;
   }
-  return status;
+  if (whole) {
+    std::string text = std::exchange(member.received, {}).substr(sizeof header);
+    answer.bad_input = header.end == JobEnd::threw_input;
+    (header.end == JobEnd::answered ? answer.text : answer.failure) = std::move(text);
+    if (header.end != JobEnd::answered && answer.failure.empty())
+      answer.failure = "it threw without a word";
+    // Its process has ended, or is about to.
+    if (header.last) end(member);
+    return true;
+  }
+  close(std::exchange(member.channel, -1));
+  answer.failure = failure_of(status_of_ended(member.process));
+  return true;
 }
 
-void JobPool::end(const Job& job) {
-  kill(job.process, SIGKILL);  // what it started ends with it, see obey()
-  reap(job);
+void JobPool::end(Member& member) {
+  // One that waits ends by itself when nobody asks any more; nobody reads what another would say.
+  if (member.busy) kill(member.process, SIGKILL);  // what it started ends with it, see obey()
+  close(std::exchange(member.channel, -1));
+  status_of_ended(member.process);
 }
 
 }  // namespace stepcast

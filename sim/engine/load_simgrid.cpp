@@ -9,30 +9,45 @@ namespace stepcast {
 // Engine and module must be of one build: they share types, not only functions.
 const std::string& simgrid_fingerprint();  // cmake/fingerprint.cmake
 
+namespace {
+
+bool& loaded() {
+  static bool in_this_process = false;
+  return in_this_process;
+}
+
+void* simgrid_entry(const std::string& entry) {
+  void* const found = module_entry("simgrid", entry, simgrid_fingerprint());
+  loaded() = true;
+  return found;
+}
+
+}  // namespace
+
+bool simgrid_is_loaded() { return loaded(); }
+
 FlowNetwork& simgrid_network(const std::vector<double>& bandwidths) {
-  auto* const make = reinterpret_cast<MakeSimgridNetwork*>(
-      module_entry("simgrid", "stepcast_simgrid_network", simgrid_fingerprint()));
+  auto* const make =
+      reinterpret_cast<MakeSimgridNetwork*>(simgrid_entry("stepcast_simgrid_network"));
   return *make(bandwidths);
 }
 
-ReferenceWorld* simgrid_world(const Platform& platform) {
-  auto* const make = reinterpret_cast<ReferenceWorld* (*)(const Platform&)>(
-      module_entry("simgrid", "stepcast_simgrid_world", simgrid_fingerprint()));
-  return make(platform);
+ReferenceWorld* simgrid_world(const Platform& platform, const std::string& paje) {
+  auto* const make = reinterpret_cast<ReferenceWorld* (*)(const Platform&, const std::string&)>(
+      simgrid_entry("stepcast_simgrid_world"));
+  return make(platform, paje);
 }
 
 PlatformAnswer read_platform_table(const std::string& file, const std::string& pattern,
                                    std::int64_t devices) {
   using Read = PlatformAnswer*(const std::string&, const std::string&, std::int64_t);
-  auto* const read = reinterpret_cast<Read*>(
-      module_entry("simgrid", "stepcast_read_platform_table", simgrid_fingerprint()));
+  auto* const read = reinterpret_cast<Read*>(simgrid_entry("stepcast_read_platform_table"));
   return *std::unique_ptr<PlatformAnswer>(read(file, pattern, devices));
 }
 
 Platform read_platform(const std::string& file) {
   using Read = Platform*(const std::string&);
-  auto* const read = reinterpret_cast<Read*>(
-      module_entry("simgrid", "stepcast_read_platform", simgrid_fingerprint()));
+  auto* const read = reinterpret_cast<Read*>(simgrid_entry("stepcast_read_platform"));
   return *std::unique_ptr<Platform>(read(file));
 }
 

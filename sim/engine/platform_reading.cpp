@@ -184,9 +184,9 @@ PlatformTable read_apart(const PlatformSpec& platform, std::int64_t devices,
                          const std::string& prefix) {
   const PrivateFile file("platform.xml"), said("said");
   file.write(*platform.text);
-  JobPool pool;
-  pool.start(0, [&] { return reading_of(file, said, platform, devices); },
-             {.memory_bytes = most_reading_bytes});
+  JobPool pool(
+      [&](std::size_t, const std::string&) { return reading_of(file, said, platform, devices); });
+  pool.start(0, {}, {.memory_bytes = most_reading_bytes});
   std::vector<WorkerAnswer> answers;
   for (std::vector<pollfd> none; answers.empty();) answers = pool.wait(none, -1);
   const std::string& text = answers.front().text;

@@ -1,8 +1,11 @@
 // Module `simgrid`: the world of the judge. It calls nothing of the other layers.
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <exception>
 #include <map>
+#include <memory>
+#include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/resource/Action.hpp>
 #include <simgrid/kernel/resource/Model.hpp>
 #include <simgrid/kernel/routing/NetPoint.hpp>
@@ -24,14 +27,6 @@ namespace routing = simgrid::kernel::routing;
 constexpr double scale = 65536;
 /// Work of an execution in a second.
 constexpr double host_speed = 1e12;
-/// Actors have stacks of their own, which AddressSanitizer takes for overflows: under it they are
-/// threads.
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool own_stacks = false;
-#else
-constexpr bool own_stacks = true;
-#endif
-
 using LinkPath = std::vector<resource::StandardLinkImpl*>;
 
 /// A flat zone in which every pair of points has the route that it was given.
@@ -53,67 +48,39 @@ class NamedZone : public routing::NetZoneImpl {
   std::map<std::pair<const routing::NetPoint*, const routing::NetPoint*>, LinkPath> routes_;
 };
 
-s4u::Engine& reference_engine() {
-  static s4u::Engine* engine = [] {
+/// `paje`: file that SimGrid traces its resources into; empty: none.
+s4u::Engine& reference_engine(const std::string& paje) {
+  static s4u::Engine* engine = [&paje] {
     // SimGrid keeps argc and argv: all must outlive it.
     static char name[] = "stepcast";
     static char quiet[] = "--log=root.thres:critical";
-    static char threads[] = "--cfg=contexts/factory:thread";
-    static char* argv[] = {name, quiet, threads, nullptr};
-    static int argc = own_stacks ? 2 : 3;
+    static char traced[] = "--cfg=tracing:yes";
+    static char resources[] = "--cfg=tracing/uncategorized:yes";
+    static char precise[] = "--cfg=tracing/precision:12";
+    static std::string file = "--cfg=tracing/filename:" + paje;
+    static char* argv[] = {name, quiet, traced, resources, precise, file.data(), nullptr};
+    static int argc = paje.empty() ? 2 : 6;
+    argv[argc] = nullptr;
     auto* made = new s4u::Engine(&argc, argv);
     for (const char* setting :
          {"network/model:CM02", "network/crosstraffic:0", "network/TCP-gamma:1e30",
           "surf/precision:1e-12", "maxmin/precision:1e-12"})
       s4u::Engine::set_config(setting);
-    s4u::Engine::set_config("contexts/stack-size", own_stacks ? 128 : 8192);  // KiB
-    // A guard page makes two mappings of each stack, and a process may have 65 530 of them:
-    // without, neighbours are one mapping, and tens of thousands of actors fit.
-    s4u::Engine::set_config("contexts/guard-size", 0);
     return made;
   }();
   return *engine;
 }
 
-/// A communication that an actor asks for.
-struct Asked {
-  s4u::Host *from, *to;
-  std::uint64_t payload;
-  double messages;
-  s4u::SemaphorePtr begun;
-  s4u::CommPtr comm;
-};
-
-/// Begins what actors have asked for, at once, from where SimGrid updates its models.
-class Beginner : public resource::Model {
- public:
-  Beginner(const std::vector<Asked*>& asked, std::function<void()> begin)
-      : Model("stepcast_reference"), asked_{asked}, begin_{std::move(begin)} {
-    set_update_algorithm(UpdateAlgo::LAZY);
-  }
-  // Anything asked for is due now; otherwise this model never sets a date.
-  double next_occurring_event(double) override { return asked_.empty() ? -1.0 : 0.0; }
-  void update_actions_state(double, double) override { begin_(); }
-
- private:
-  const std::vector<Asked*>& asked_;
-  std::function<void()> begin_;
-};
-
-class Semaphore : public ReferenceWorld::Barrier {
- public:
-  void stop() override { held_->acquire(); }
-  void let_go() override { held_->release(); }
-
- private:
-  // Nobody passes before the first release.
-  s4u::SemaphorePtr held_ = s4u::Semaphore::create(0);
+/// An activity that is under way. SimGrid has it as the user data of the activity.
+struct UnderWay {
+  s4u::ActivityPtr activity;  ///< must live until SimGrid has looked at it for the last time
+  ReferenceWorld::Then then;
 };
 
 class SimgridWorld : public ReferenceWorld {
  public:
-  explicit SimgridWorld(Platform platform) : platform_{std::move(platform)} {
-    engine_ = &reference_engine();
+  SimgridWorld(Platform platform, const std::string& paje) : platform_{std::move(platform)} {
+    engine_ = &reference_engine(paje);
     zone_ = new NamedZone(platform_.name);  // owned by SimGrid
     s4u::NetZone* face = zone_->get_iface();
     for (const Platform::Host& host : platform_.hosts)
@@ -124,26 +91,19 @@ class SimgridWorld : public ReferenceWorld {
       // Latency stays with whoever sends: SimGrid would share links by it.
       s4u::Link* made = face->create_link(link.name, link.bandwidth * scale)->set_latency(0);
       index_[made->get_name()] = static_cast<std::uint32_t>(links_.size());
-      links_.push_back(made->seal());
+      links_.push_back(made);
     }
   }
 
   const std::vector<std::uint32_t>& route(std::uint32_t from, std::uint32_t to) override;
   double bandwidth(std::uint32_t link) const override;
   FlowId add_flow(const std::vector<Use>& uses) override;
-  void add_actor(std::uint32_t host, const std::string& name, std::function<void()> code,
-                 bool servant) override;
-  void run() override;
+  void run(Then begin) override;
   double clock() const override { return s4u::Engine::get_clock(); }
-  void sleep(double until) override {
-    if (until > clock()) s4u::this_actor::sleep_until(until);
-  }
-  void work(double seconds) override {
-    if (seconds > 0) s4u::this_actor::execute(seconds * host_speed);
-  }
-  void send(std::uint32_t from, std::uint32_t to, double bytes) override;
-  double move(const std::vector<Part>& parts) override;
-  std::shared_ptr<Barrier> barrier() override { return std::make_shared<Semaphore>(); }
+  void at(double date, Then then) override;
+  void work(std::uint32_t host, double seconds, Then then) override;
+  void send(std::uint32_t from, std::uint32_t to, double bytes, Then then) override;
+  void move(const std::vector<Part>& parts, Then then) override;
   std::uint64_t communications() const override { return sent_; }
 
  private:
@@ -153,35 +113,10 @@ class SimgridWorld : public ReferenceWorld {
     return path;
   }
 
-  /// Asks for a communication and waits until it has begun.
-  s4u::CommPtr start(s4u::Host* from, s4u::Host* to, double bytes, double messages = 1) {
-    ++sent_;
-    // At least one scaled byte: SimGrid never ends a communication of none.
-    const auto payload = static_cast<std::uint64_t>(std::max(1.0, std::round(bytes * scale)));
-    // The actor sleeps until the model has begun its communication: the record lives on its stack.
-    Asked mine{from, to, payload, messages, s4u::Semaphore::create(0), nullptr};
-    asked_.push_back(&mine);
-    mine.begun->acquire();
-    return mine.comm;
-  }
-
-  /// In SimGrid's own context, so that the action that has started last is this one's.
-  void begin_asked() {
-    // Actors that wake up may ask for more at once.
-    std::vector<Asked*> all;
-    all.swap(asked_);
-    for (Asked* one : all) {
-      one->comm = s4u::Comm::sendto_init()
-                      ->set_payload_size(one->payload)
-                      ->set_source(one->from)
-                      ->set_destination(one->to);
-      if (one->comm->get_state() != s4u::Activity::State::STARTED) one->comm->vetoable_start();
-      // Equal rates are those of whole flows, of which SimGrid moves the common part (judge.md).
-      if (one->messages != 1)
-        network_->get_started_action_set()->back().set_sharing_penalty(one->messages);
-      one->begun->release();
-    }
-  }
+  void start(s4u::Host* from, s4u::Host* to, double bytes, double messages, Then then);
+  void ended(const s4u::Activity& activity);
+  void go_on(const Then& then);
+  UnderWay& under_way(s4u::ActivityPtr activity, Then then);
 
   const Platform platform_;
   s4u::Engine* engine_ = nullptr;
@@ -193,7 +128,9 @@ class SimgridWorld : public ReferenceWorld {
   std::map<std::string, std::uint32_t> index_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> routes_;
   std::map<std::vector<Use>, FlowId> known_;
-  std::vector<Asked*> asked_;
+  std::deque<UnderWay> places_;
+  std::vector<UnderWay*> free_;
+  UnderWay* over_ = nullptr;  ///< the last that has ended
   std::exception_ptr failure_;
   std::uint64_t sent_ = 0;
 };
@@ -233,59 +170,105 @@ ReferenceWorld::FlowId SimgridWorld::add_flow(const std::vector<Use>& uses) {
   return next;
 }
 
-void SimgridWorld::add_actor(std::uint32_t host, const std::string& name,
-                             std::function<void()> code, bool servant) {
-  const s4u::ActorPtr actor =
-      s4u::Actor::create(name, hosts_[host], [this, code = std::move(code)] {
-        try {
-          code();
-          // SimGrid ends actors by this exception: it must reach the end of the actor.
-        } catch (const simgrid::ForcefulKillException&) {
-          throw;
-        } catch (...) {
-          // The first failure is the cause; others follow from it.
-          if (!failure_) failure_ = std::current_exception();
-          asked_.clear();
-          s4u::Actor::kill_all();
-        }
-      });
-  if (servant) actor->daemonize();
+/// Nothing is thrown through SimGrid: the first failure ends the run, as nothing follows any more.
+void SimgridWorld::go_on(const Then& then) {
+  if (failure_) return;
+  try {
+    then();
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
 }
 
-void SimgridWorld::run() {
+UnderWay& SimgridWorld::under_way(s4u::ActivityPtr activity, Then then) {
+  if (free_.empty()) free_.push_back(&places_.emplace_back());
+  UnderWay& place = *free_.back();
+  free_.pop_back();
+  place = {std::move(activity), std::move(then)};
+  place.activity->set_data(&place);
+  return place;
+}
+
+/// SimGrid still reads an activity after this, until the next one ends.
+void SimgridWorld::ended(const s4u::Activity& activity) {
+  auto* const place = activity.get_data<UnderWay>();
+  if (place == nullptr || place->activity.get() != &activity) return;
+  if (over_ != nullptr) {
+    over_->activity.reset();
+    free_.push_back(over_);
+  }
+  over_ = place;
+  const Then then = std::move(place->then);
+  place->then = nullptr;
+  place->activity->set_data(nullptr);
+  go_on(then);
+}
+
+void SimgridWorld::run(Then begin) {
   zone_->get_iface()->seal();
   // Models are known by name only once the engine has made them.
   for (resource::Model* model : engine_->get_all_models())
     if (model->get_name() == "Network_CM02") network_ = model;
   if (network_ == nullptr) throw EngineError("SimGrid does not have its CM02 network model");
-  engine_->add_model(std::make_shared<Beginner>(asked_, [this] { begin_asked(); }));
-  s4u::Engine::on_deadlock_cb(
-      [] { throw EngineError("actors of the reference wait for each other for ever"); });
+  s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { ended(activity); });
+  simgrid::kernel::timer::Timer::set(0.0, [this, begin = std::move(begin)] { go_on(begin); });
   engine_->run();
   if (failure_) std::rethrow_exception(failure_);
 }
 
-void SimgridWorld::send(std::uint32_t from, std::uint32_t to, double bytes) {
-  route(from, to);
-  start(hosts_[from], hosts_[to], bytes)->wait();
+void SimgridWorld::at(double date, Then then) {
+  if (date <= clock()) return then();
+  simgrid::kernel::timer::Timer::set(date, [this, then = std::move(then)] { go_on(then); });
 }
 
-double SimgridWorld::move(const std::vector<Part>& parts) {
-  double last = clock();
-  std::vector<std::pair<s4u::CommPtr, double>> moving;
-  // All begin at once, and a part without bytes is its latency alone.
+void SimgridWorld::work(std::uint32_t host, double seconds, Then then) {
+  if (!(seconds > 0)) return then();
+  const s4u::ExecPtr exec = s4u::Exec::init();
+  exec->set_flops_amount(seconds * host_speed);
+  exec->set_host(hosts_[host]);
+  under_way(exec, std::move(then));
+  exec->vetoable_start();
+}
+
+void SimgridWorld::start(s4u::Host* from, s4u::Host* to, double bytes, double messages, Then then) {
+  ++sent_;
+  // At least one scaled byte: SimGrid never ends a communication of none.
+  const auto payload = static_cast<std::uint64_t>(std::max(1.0, std::round(bytes * scale)));
+  const s4u::CommPtr comm = s4u::Comm::sendto_init()->set_payload_size(payload);
+  under_way(comm, std::move(then));
+  // Where both ends are known it starts by itself.
+  comm->set_source(from)->set_destination(to);
+  if (comm->get_state() != s4u::Activity::State::STARTED) comm->vetoable_start();
+  // Equal rates are those of whole flows, of which SimGrid moves the common part (judge.md).
+  if (messages != 1) network_->get_started_action_set()->back().set_sharing_penalty(messages);
+}
+
+void SimgridWorld::send(std::uint32_t from, std::uint32_t to, double bytes, Then then) {
+  route(from, to);
+  start(hosts_[from], hosts_[to], bytes, 1, std::move(then));
+}
+
+void SimgridWorld::move(const std::vector<Part>& parts, Then then) {
+  // All begin at once. Latency comes after the bytes, for each by itself; the last one counts.
+  struct Moving {
+    std::size_t left;
+    Then then;
+  };
+  const auto moving = std::make_shared<Moving>(Moving{parts.size(), std::move(then)});
+  const auto arrived = [moving] {
+    if (--moving->left == 0) moving->then();
+  };
+  if (parts.empty()) return moving->then();
   for (const Part& part : parts) {
+    const auto through = [this, arrived, latency = part.latency] {
+      at(clock() + latency, arrived);
+    };
+    // A part without bytes is its latency alone.
     if (part.bytes > 0)
-      moving.emplace_back(start(flows_[part.flow], sink_, part.bytes, part.weight), part.latency);
+      start(flows_[part.flow], sink_, part.bytes, part.weight, through);
     else
-      last = std::max(last, clock() + part.latency);
+      through();
   }
-  // Latency comes after the bytes, for each by itself; the last one counts.
-  for (const auto& [comm, latency] : moving) {
-    comm->wait();
-    last = std::max(last, comm->get_finish_time() + latency);
-  }
-  return last;
 }
 
 }  // namespace
@@ -293,7 +276,7 @@ double SimgridWorld::move(const std::vector<Part>& parts) {
 
 /// Lives as long as SimGrid: to the end of the process.
 extern "C" [[gnu::visibility("default")]] stepcast::ReferenceWorld* stepcast_simgrid_world(
-    const stepcast::Platform& platform) {
-  static auto* const world = new stepcast::SimgridWorld(platform);
+    const stepcast::Platform& platform, const std::string& paje) {
+  static auto* const world = new stepcast::SimgridWorld(platform, paje);
   return world;
 }

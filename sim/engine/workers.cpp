@@ -28,13 +28,13 @@ Watcher& watcher() {
   return one;
 }
 
-/// False: neither a process nor a pipe is to be had, but jobs are under way that will free theirs.
-bool started(JobPool& pool, std::size_t index, const std::function<std::string(std::size_t)>& job) {
+/// False: neither a process nor a socket is to be had, but jobs are under way.
+bool started(JobPool& pool, std::size_t index) {
   try {
-    pool.start(index, [&job, index] { return job(index); });
+    pool.start(index);
     return true;
   } catch (const EngineError&) {
-    // With jobs under way, descriptors and processes come free again: try later.
+    // The processes of those jobs take the others when they are free.
     if (pool.size() == 0) throw;
     return false;
   }
@@ -53,14 +53,14 @@ WorkerWatch::~WorkerWatch() { watcher() = {}; }
 void run_in_workers(std::size_t count, int workers,
                     const std::function<std::string(std::size_t)>& job,
                     const std::function<void(const WorkerAnswer&)>& done) {
-  JobPool pool;
+  JobPool pool([&](std::size_t index, const std::string&) { return job(index); });
   std::vector<pollfd> no_others;
   std::size_t next = 0, received = 0;
   watcher().tell(0, count);
   while (next < count || pool.size() > 0) {
     // As many at once as asked for, or as the machine lets start.
     while (next < count && pool.size() < static_cast<std::size_t>(std::max(workers, 1)) &&
-           started(pool, next, job))
+           started(pool, next))
       ++next;
     const std::vector<WorkerAnswer> answers = pool.wait(no_others, -1);
     for (const WorkerAnswer& answer : answers) {

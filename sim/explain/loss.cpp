@@ -37,6 +37,7 @@ const std::vector<Taken>& loss_table_of_causes() {
          s.cluster.device.idle_clock.reset();
          s.cluster.device.power_cap.reset();
        }},
+      {"fleet", counts_fleet, [](Scenario& s, Ideal&) { s.cluster.fleet.reset(); }},
       {"collisions", [](const Scenario& s) { return !s.cluster.network.undisturbed(); },
        [](Scenario& s, Ideal&) {
          s.cluster.network.routing = NetworkSpec::Routing::ideal;
@@ -67,7 +68,7 @@ Scenario with_length(Scenario scenario, std::size_t length) {
 /// The step without the first `variant` causes, of the whole one the mean of the seeds of what is
 /// drawn; without draws one run is all.
 double mean_step(Scenario scenario, const Ladder& ladder, std::size_t variant, std::int64_t seeds) {
-  if (variant == 0 && seeds > 1 && draws(scenario.stalls)) {
+  if (variant == 0 && seeds > 1 && draws_for_seeds(scenario)) {
     const SeedRuns runs = run_seeds(scenario, seeds, 1);
     return seed_statistics(scenario, runs).step_time.mean;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stepcast/base/palette.hpp"
 #include "stepcast/base/svg.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/explain/explain.hpp"
@@ -13,12 +14,12 @@ namespace {
 constexpr double page_width = 860, label_width = 360, row_height = 22, head_height = 64,
                  margin = 20;
 
-constexpr const char* style =
-    "<style>svg{background:#fff}text{font:13px system-ui,sans-serif;fill:#1c2430}"
-    ".title{font-size:16px;font-weight:600}.quiet{fill:#5b6675}.more{fill:#c2410c}"
-    ".less{fill:#0f766e}.axis{stroke:#9aa5b1;stroke-width:1}"
-    "@media (prefers-color-scheme:dark){svg{background:#11161d}text{fill:#e6eaf0}"
-    ".quiet{fill:#9aa5b1}.more{fill:#fb923c}.less{fill:#2dd4bf}}</style>";
+std::string style() {
+  return "<style>\n" + palette_css() +
+         "svg{background:var(--paper)}text{font:13px system-ui,sans-serif;fill:var(--ink)}"
+         ".title{font-size:16px;font-weight:600}.quiet{fill:var(--quiet)}.more{fill:var(--worse)}"
+         ".less{fill:var(--better)}.axis{stroke:var(--quiet);stroke-width:1}</style>";
+}
 
 std::string row_svg(const Elasticity& row, double y, double centre, double scale) {
   const double length = std::abs(row.value) * scale;
@@ -53,7 +54,7 @@ std::string tornado_svg(const Scenario& scenario, const Explanation& explanation
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} "
       "{1}\" role=\"img\">\n{2}\n<title>Elasticities of {3}</title>\n",
-      page_width, height, style, escaped(scenario.name));
+      page_width, height, style(), escaped(scenario.name));
   svg += fmt::format(
       "<text class=\"title\" x=\"{0}\" y=\"26\">{1}: what moves the step time ({2})</text>\n"
       "<text class=\"quiet\" x=\"{0}\" y=\"46\">change of the step time when one number grows by "

@@ -1,5 +1,6 @@
 #include "campaign_energy.hpp"
 
+#include "step_setup.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
@@ -11,13 +12,14 @@ double working_power(const Scenario& scenario) {
   // Draws and checkpoints are the campaign's; what is left is work.
   calm.stalls = without_draws(calm.stalls);
   calm.stalls.checkpoint.reset();
+  const auto power = [&] {
+    const Forecast step = forecast(calm);
+    return step.energy->step() / step.step_time.value();
+  };
+  if (!needs_simgrid(calm)) return power();
   WorkerAnswer answer;
   run_in_workers(
-      1, 1,
-      [&](std::size_t) {
-        const Forecast step = forecast(calm);
-        return shortest(step.energy->step() / step.step_time.value());
-      },
+      1, 1, [&](std::size_t) { return shortest(power()); },
       [&](const WorkerAnswer& a) { answer = a; });
   const auto watts = parse_number(answer.text);
   if (answer.failed() || !watts) throw_failure("the power of a step", answer);

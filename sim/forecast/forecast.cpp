@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "expert_module.hpp"
+#include "fleet_step.hpp"
 #include "laws.hpp"
 #include "node_kinds.hpp"
 #include "split_products.hpp"
@@ -165,6 +166,15 @@ bool Forecast::fits_memory() const {
 
 namespace {
 
+/// All ranks wait for the slowest devices alike.
+void add_fleet(Forecast& result, const std::optional<FleetForecast>& fleet) {
+  result.fleet = fleet;
+  if (!fleet) return;
+  result.step_time += fleet->cost;
+  result.mean.fleet += fleet->cost;
+  for (StageForecast& stage : result.stages) stage.times.fleet += fleet->cost;
+}
+
 /// The step with attention as `loads` has it; nothing: over whole sequences.
 Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal& ideal,
              const RecordedClasses& recorded, RecordedRun* record) {
@@ -186,6 +196,7 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
   // Beyond its range the clock no longer adds up.
   if (!(result.step_time.value() <= latest_date)) refuse_late_date();
   add_times(result, setup.network.classes, setup.programs.size());
+  add_fleet(result, fleet_forecast(setup, result.step_time));
   add_stages(result, scenario, setup.layers, setup.orders);
   // Only clusters of several kinds ask which groups reach where.
   if (setup.kinds)
@@ -211,16 +222,16 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
   return result;
 }
 
-/// Step time when all slots hold the mean, from a process of its own.
+/// Step time when all slots hold the mean, from a process of its own where it needs one.
 Seconds even_step_time(const Scenario& scenario, const AttentionLoads& loads, const Ideal& ideal) {
+  const auto even = [&] {
+    const AttentionLoads evened = loads.evened();
+    return run(scenario, &evened, ideal, {}, nullptr).step_time;
+  };
+  if (!needs_simgrid(scenario)) return even();
   WorkerAnswer answer;
   run_in_workers(
-      1, 1,
-      [&](std::size_t) {
-        const AttentionLoads evened = loads.evened();
-        const Forecast even = run(scenario, &evened, ideal, {}, nullptr);
-        return shortest(even.step_time.value());
-      },
+      1, 1, [&](std::size_t) { return shortest(even().value()); },
       [&](const WorkerAnswer& a) { answer = a; });
   const auto seconds = parse_number(answer.text);
   if (answer.failed() || !seconds) throw_failure("the step of even slots", answer);

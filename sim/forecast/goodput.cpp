@@ -51,7 +51,8 @@ Seconds daly_interval(Seconds checkpoint, Seconds mtbf) {
   return young_interval(checkpoint, mtbf) * (1 + std::sqrt(half) / 3 + half / 9) - checkpoint;
 }
 
-std::optional<Reliability> reliability(const Scenario& scenario, const Timeline& timeline) {
+std::optional<Reliability> reliability(const Scenario& scenario, const Timeline& timeline,
+                                       Seconds fleet) {
   const auto& checkpoint = scenario.stalls.checkpoint;
   const auto& failures = scenario.stalls.failures;
   if (!checkpoint && !failures) return {};
@@ -64,7 +65,7 @@ std::optional<Reliability> reliability(const Scenario& scenario, const Timeline&
   }
   if (!checkpoint) return result;
   model.checkpoint = checkpoint->blocking_time;
-  const Seconds step = work_of(timeline, *checkpoint);
+  const Seconds step = work_of(timeline, *checkpoint) + fleet;
   result.checkpoint_interval = step * static_cast<double>(checkpoint->every_steps);
   result.goodput = goodput(model, *result.checkpoint_interval);
   if (!failures) return result;

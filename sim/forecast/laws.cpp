@@ -39,7 +39,7 @@ void check_flops(const Forecast& forecast) {
 
 void check_times(const RankTimes& times, Seconds step_time) {
   for (const Seconds part : {times.computing, times.bubble, times.host_stall, times.compile_stall,
-                             times.other_idle, times.communication})
+                             times.other_idle, times.fleet, times.communication})
     expects(part >= Seconds{0}, "no part of the step time is negative");
   for (const Seconds part : times.exposed)
     expects(part >= Seconds{0}, "no part of the exposed communication is negative");
@@ -52,7 +52,8 @@ void check_breakdown(const Forecast& forecast) {
   expects(forecast.step_time >= Seconds{0}, "a step takes no negative time");
   check_times(forecast.mean, forecast.step_time);
   for (const StageForecast& stage : forecast.stages) check_times(stage.times, forecast.step_time);
-  for (const RankTimes& times : forecast.timeline.classes) check_times(times, forecast.step_time);
+  for (const RankTimes& times : forecast.timeline.classes)
+    check_times(times, forecast.timeline.step_time);
 }
 
 void check_budget(const MemoryBudget& budget) {

@@ -9,12 +9,31 @@
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/replay/data_plan.hpp"
 #include "stepcast/sim/replay/lanes.hpp"
 
 namespace stepcast {
 namespace {
+
+/// A fleet as draws of single devices.
+SpreadSpec drawn(const FleetSpec& fleet) {
+  SpreadSpec spread;
+  if (fleet.device_sigma > 0) spread.device.emplace().sigma = fleet.device_sigma;
+  if (fleet.slow_share() > 0) {
+    spread.node.emplace();
+    spread.node->slow_share = fleet.slow_share();
+    spread.node->slow_factor = fleet.slow_nodes.factor;
+  }
+  if (fleet.throttled.share > 0) {
+    constexpr Seconds hour{3600};
+    // Events so long that a device is in one for that share of its time.
+    spread.transient =
+        SpreadSpec::Transient{-std::log1p(-fleet.throttled.share), hour, fleet.throttled.factor};
+  }
+  return spread;
+}
 
 std::int64_t first_seed(const StallsSpec& spec) {
   // The seed that the user counts from: of what is drawn first in this list.
@@ -180,7 +199,17 @@ std::size_t SeedRuns::median() const {
   return static_cast<std::size_t>(std::ranges::find(times, middle) - times.begin());
 }
 
-SeedRuns run_seeds(const Scenario& scenario, std::int64_t count, int workers) {
+Scenario with_drawn_fleet(Scenario scenario) {
+  if (counts_fleet(scenario)) scenario.stalls.spread = drawn(*scenario.cluster.fleet);
+  return scenario;
+}
+
+bool draws_for_seeds(const Scenario& scenario) {
+  return draws(scenario.stalls) || counts_fleet(scenario);
+}
+
+SeedRuns run_seeds(const Scenario& of_fleet, std::int64_t count, int workers) {
+  const Scenario scenario = with_drawn_fleet(of_fleet);
   const auto data = plan_data(scenario.schedule.data, scenario.workload, scenario.micro_batches(),
                               Placement(scenario.workload.plan));
   // Documents are packed once: all seeds train on the same ones.

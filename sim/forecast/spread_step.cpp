@@ -21,6 +21,7 @@ Seconds calm_apart(const StepSetup& setup) {
 }  // namespace
 
 Seconds step_time_apart(const StepSetup& setup, const StallPlan& stalls) {
+  if (!needs_simgrid(setup.scenario)) return setup.replayed(stalls).step_time;
   WorkerAnswer answer;
   // A process makes at most one run in which SimGrid shares flows.
   run_in_workers(

@@ -1,18 +1,17 @@
 #include "stepcast/sim/forecast/stage_programs.hpp"
 
 #include "stepcast/sim/graph/task_graph.hpp"
+#include "stepcast/workloads/lower_stages.hpp"
 
 namespace stepcast {
 
 std::vector<StageProgram> stage_programs(const Scenario& scenario, const LayerTable& layers) {
   // A task graph brings its programs along.
   if (scenario.graph) return scenario.graph->programs;
+  if (!scenario.synthetic) return lower_stages(scenario.workload, layers, scenario.cluster);
   std::vector<StageProgram> programs;
-  for (std::uint32_t s = 0; s < scenario.workload.plan.pp; ++s) {
-    programs.push_back(scenario.synthetic
-                           ? lower_synthetic(*scenario.synthetic, scenario.workload.plan, Stage{s})
-                           : lower_stage(scenario.workload, layers, scenario.cluster, Stage{s}));
-  }
+  for (std::uint32_t s = 0; s < scenario.workload.plan.pp; ++s)
+    programs.push_back(lower_synthetic(*scenario.synthetic, scenario.workload.plan, Stage{s}));
   return programs;
 }
 

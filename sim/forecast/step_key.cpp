@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "fleet_step.hpp"
 #include "step_setup.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/key_writer.hpp"
@@ -75,6 +76,17 @@ void write_program(const StageProgram& program, KeyWriter& key) {
   write_cost(program.send_issue, key);
 }
 
+/// What makes the expected step longer than the one that is replayed.
+void write_fleet(const Scenario& scenario, KeyWriter& key) {
+  key.number(counts_fleet(scenario));
+  if (!counts_fleet(scenario)) return;
+  const FleetSpec& fleet = *scenario.cluster.fleet;
+  for (const double number :
+       {fleet.device_sigma, fleet.slow_share(), fleet.slow_nodes.factor, fleet.throttled.share,
+        fleet.throttled.factor, static_cast<double>(scenario.cluster.node_devices)})
+    key.number(number);
+}
+
 /// All keys but those of the cluster, which is in the programs and the network.
 std::string text_of(Scenario scenario) {
   // What the cluster says is in programs and network: names and costs do not matter.
@@ -101,6 +113,7 @@ std::optional<std::string> key_of(const Scenario& scenario, const StepSetup& set
   key.text(text_of(scenario));
   key.number(setup.host.queue_depth);
   key.number(setup.host.synchronise.value());
+  write_fleet(setup.scenario, key);
   for (const StageProgram& program : setup.programs) write_program(program, key);
   return key.take();
 }
@@ -130,7 +143,8 @@ Seconds step_time_beside(const KnownStep& known, const Scenario& scenario,
   if (!key) return forecast(scenario, same_cut).step_time;
   // The same key: the same step to the bit.
   if (key == known.key) return known.time;
-  const Seconds time = setup.replayed(setup.stalls(scenario.stalls)).step_time;
+  Seconds time = setup.replayed(setup.stalls(scenario.stalls)).step_time;
+  if (const auto fleet = fleet_forecast(setup, time)) time += fleet->cost;
   // A time beyond the clock's range is no time.
   if (!(time.value() <= latest_date)) refuse_late_date();
   return time;

@@ -7,6 +7,7 @@
 #include "stepcast/base/phases.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
 #include "stepcast/sim/judge/judge.hpp"
+#include "stepcast/sim/judge/judge_cost.hpp"
 #include "stepcast/sim/network/kept_network_map.hpp"
 #include "stepcast/sim/network/traced_map.hpp"
 
@@ -118,6 +119,11 @@ void free_network(NetworkMap& network, const Ideal& ideal,
 
 }  // namespace
 
+bool needs_simgrid(const Scenario& scenario) {
+  return scenario.simulate.engine == StepEngine::simgrid ||
+         scenario.simulate.sharing == Sharing::simgrid;
+}
+
 StallsSpec without_spread(StallsSpec spec) {
   spec.spread.reset();
   return spec;
@@ -138,7 +144,7 @@ StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loa
       latency{boundary_latency(scenario)},
       orders{scenario.orders()} {
   // Before the network is built, which may take long.
-  if (judged()) check_judged(stalls(without_spread(scenario.stalls)));
+  if (judged()) check_judged();
   begin_phase("building the network of the job");
   network = with_network_input(describe_links, [&](const NetworkMapInput& input) {
     if (scenario.graph && scenario.graph->traced)
@@ -217,14 +223,11 @@ bool StepSetup::folds_worst() const {
 bool StepSetup::judged() const { return scenario.simulate.engine == StepEngine::simgrid; }
 
 /// What only the resolved scenario tells.
-void StepSetup::check_judged(const StallPlan& plan) const {
-  const std::string key = "simulate.engine: is simgrid, ";
-  if (plan.any() || spreads())
-    throw InputError(key +
-                     "but stalls: has more than degraded_links and failed_links, allowed: fast");
-  if (!experts.even()) throw InputError(key + "but experts are loaded unevenly, allowed: fast");
+void StepSetup::check_judged() const {
   if (ideal.free_communication || ideal.free_latency || ideal.free_host || ideal.no_bubble)
-    throw InputError(key + "which knows no ideal machine, allowed: fast");
+    throw InputError("simulate.engine: is simgrid, which knows no ideal machine, allowed: fast");
+  announce_judge(judge_cost(programs, orders, placement, scenario.replayed_steps()),
+                 placement.world());
 }
 
 ReplayInput StepSetup::replay_input() const {

@@ -13,6 +13,9 @@ namespace stepcast {
 /// The stalls of a job whose devices, hosts and links do not differ for ever.
 StallsSpec without_spread(StallsSpec spec);
 
+/// Says whether SimGrid shares the flows of its steps: a process makes at most one such run.
+bool needs_simgrid(const Scenario& scenario);
+
 /// All of a step that no draw changes: it is made once and replayed as often as seeds or
 /// replicas ask for it. The scenario, its loads and the ideal outlive it.
 struct StepSetup {
@@ -57,7 +60,7 @@ struct StepSetup {
 
  private:
   /// Throws InputError where the judge does not know what the step does.
-  void check_judged(const StallPlan& plan) const;
+  void check_judged() const;
 };
 
 }  // namespace stepcast

@@ -35,6 +35,11 @@ std::vector<Setting> without_auto(std::vector<Setting> settings, const DeepSpeed
   for (Setting& setting : settings)
     if (is_auto(setting) && setting.name == "zero_optimization.reduce_bucket_size" && job.hidden)
       setting.words = {std::to_string(*job.hidden * *job.hidden)};
+  const bool known = !job.precision.empty();
+  for (Setting& setting : settings)
+    if (known && is_auto(setting) && says_precision(setting))
+      setting.words = {setting.name.starts_with("fp") == (job.precision == "fp16") ? "true"
+                                                                                   : "false"};
   const auto precision = std::ranges::find_if(
       settings, [](const Setting& s) { return is_auto(s) && says_precision(s); });
   if (precision != settings.end() && !draft.given("training.precision"))
@@ -46,8 +51,8 @@ std::vector<Setting> without_auto(std::vector<Setting> settings, const DeepSpeed
     const std::string key(flag->key);
     if (draft.given(key)) draft.set(key, std::string(), {&setting});  // which --set replaces
     // Of the three batch sizes two are enough, and import_batch asks for what is missing.
-    if (flag->treatment == Treatment::taken && !draft.given(key) && !says_precision(setting) &&
-        setting.name != "gradient_accumulation_steps")
+    if (flag->treatment == Treatment::taken && !known && !draft.given(key) &&
+        !says_precision(setting) && setting.name != "gradient_accumulation_steps")
       draft.wrong({setting.place, setting.shown(),
                    "is auto, which the Trainer fills in; give --set " + key + "=.."});
     return true;
@@ -164,11 +169,11 @@ void import_precision(Json& json) {
   const Setting* fp16 = args.find("fp16.enabled");
   const bool brain = bf16 != nullptr && args.on(bf16->name);
   const bool half = fp16 != nullptr && args.on(fp16->name);
-  if (brain && half) return args.fail(*fp16, "cannot stand beside bf16.enabled");
+  if (brain && half) return args.fail(*fp16, "does not go with bf16.enabled");
   if (!brain && !half && !json.asked_precision && !draft.given("training.precision"))
     draft.wrong({{},
                  "training.precision",
-                 "would be FP32, as neither bf16 nor fp16 is enabled, which no value of it says; "
+                 "would be FP32, as neither bf16 nor fp16 is enabled, which no value stands for; "
                  "give --set training.precision=bf16"});
   draft.set("training.precision", std::string(half ? "fp16" : "bf16"), {brain ? bf16 : fp16});
   const Setting* type = args.find("communication_data_type");

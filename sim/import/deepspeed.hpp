@@ -12,6 +12,8 @@ struct DeepSpeedJob {
   std::optional<std::int64_t> zero = {};  ///< that a script says, too
   /// Of the model, by which the Trainer fills in `auto`.
   std::optional<std::int64_t> hidden = {};
+  /// bf16 or fp16, where the Trainer's own settings are known, so that no `auto` is open.
+  std::string precision = {};
 };
 
 /// Checks the JSON and sets its keys over those of the draft. What a script says as well must be

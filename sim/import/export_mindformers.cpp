@@ -114,6 +114,11 @@ void put_experts(Recipe& r) {
   r.put("moe_config.n_group", moe.groups, "model.moe.groups");
   r.put("moe_config.topk_group", moe.top_groups, "model.moe.top_groups");
   r.flag("moe_config.balance_via_topk_bias", moe.correction_bias, "model.moe.correction_bias");
+  if (how.router.aux_loss) r.flag("moe_config.use_moe_auxloss", true, "moe.router.aux_loss");
+  if (how.router.z_loss)
+    r.put("moe_config.z_loss_factor", std::string("0.001"), "moe.router.z_loss");
+  if (how.router.score == RouterSpec::Score::sigmoid)
+    r.flag("moe_config.use_gating_sigmoid", true, "moe.router.score");
   const bool once = how.dispatch == MoeSpec::Dispatch::two_hop_dedup;
   r.put("model.model_config.moe_token_dispatcher_type",
         std::string(once ? "alltoall_deredundency" : "alltoall"), "moe.dispatch");

@@ -6,8 +6,8 @@
 namespace stepcast::launch {
 namespace {
 
-const std::array<FlagTable, 7>& tables() {
-  static const std::array<FlagTable, 7> all{
+const std::array<FlagTable, 14>& tables() {
+  static const std::array<FlagTable, 14> all{
       {{Framework::megatron, "megatron", "Megatron-LM", megatron_flags(), megatron_ignored(), "--"},
        {Framework::mindspeed, "mindspeed", "MindSpeed-LLM", mindspeed_flags(), mindspeed_ignored(),
         "--"},
@@ -19,7 +19,18 @@ const std::array<FlagTable, 7>& tables() {
        {Framework::megatron_deepspeed, "megatron-deepspeed", "Megatron-DeepSpeed",
         megatron_deepspeed_flags(), megatron_deepspeed_ignored(), "--"},
        {Framework::deepspeed, "deepspeed", "DeepSpeed's JSON", deepspeed_flags(),
-        deepspeed_ignored(), ""}}};
+        deepspeed_ignored(), ""},
+       {Framework::flagscale, "flagscale", "FlagScale", flagscale_flags(), flagscale_ignored(),
+        "--"},
+       {Framework::primus, "primus", "Primus", primus_flags(), primus_ignored(), "--"},
+       {Framework::mindspeed_fsdp2, "mindspeed-fsdp2", "MindSpeed-LLM's FSDP2",
+        mindspeed_fsdp2_flags(), mindspeed_fsdp2_ignored(), ""},
+       {Framework::trainer, "trainer", "the Trainer of Transformers", trainer_flags(),
+        trainer_ignored(), "--"},
+       {Framework::llama_factory, "llama-factory", "LLaMA-Factory", llama_factory_flags(),
+        llama_factory_ignored(), ""},
+       {Framework::axolotl, "axolotl", "axolotl", axolotl_flags(), axolotl_ignored(), ""},
+       {Framework::ms_swift, "ms-swift", "ms-swift", ms_swift_flags(), ms_swift_ignored(), "--"}}};
   return all;
 }
 
@@ -56,7 +67,8 @@ std::optional<Flag> find_in(const FlagTable& table, std::string_view name) {
 }
 
 bool knows_megatron(Framework framework) {
-  return framework == Framework::mindspeed || framework == Framework::megatron_deepspeed;
+  return framework == Framework::mindspeed || framework == Framework::megatron_deepspeed ||
+         framework == Framework::flagscale || framework == Framework::primus;
 }
 
 }  // namespace

@@ -18,6 +18,13 @@ enum class Framework {
   nemo,
   megatron_deepspeed,
   deepspeed,
+  flagscale,
+  primus,
+  mindspeed_fsdp2,
+  trainer,
+  llama_factory,
+  axolotl,
+  ms_swift,
 };
 
 enum class Treatment {
@@ -64,8 +71,7 @@ struct FlagTable {
 
 const FlagTable& flag_table(Framework framework);
 std::span<const FlagTable> flag_tables();
-/// A flag as `framework` reads it; MindSpeed-LLM and
-/// Megatron-DeepSpeed know those of Megatron-LM, too. Nothing for an
+/// A flag as `framework` reads it; those that run Megatron-LM know its flags, too. Nothing for an
 /// unknown one.
 std::optional<Flag> find_flag(Framework framework, std::string_view name);
 /// All names that a framework knows, for "did you mean".
@@ -85,5 +91,19 @@ std::span<const Flag> megatron_deepspeed_flags();
 std::span<const IgnoredFlags> megatron_deepspeed_ignored();
 std::span<const Flag> deepspeed_flags();
 std::span<const IgnoredFlags> deepspeed_ignored();
+std::span<const Flag> flagscale_flags();
+std::span<const IgnoredFlags> flagscale_ignored();
+std::span<const Flag> primus_flags();
+std::span<const IgnoredFlags> primus_ignored();
+std::span<const Flag> mindspeed_fsdp2_flags();
+std::span<const IgnoredFlags> mindspeed_fsdp2_ignored();
+std::span<const Flag> trainer_flags();
+std::span<const IgnoredFlags> trainer_ignored();
+std::span<const Flag> llama_factory_flags();
+std::span<const IgnoredFlags> llama_factory_ignored();
+std::span<const Flag> axolotl_flags();
+std::span<const IgnoredFlags> axolotl_ignored();
+std::span<const Flag> ms_swift_flags();
+std::span<const IgnoredFlags> ms_swift_ignored();
 
 }  // namespace stepcast::launch

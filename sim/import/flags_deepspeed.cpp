@@ -51,6 +51,18 @@ constexpr Flag deepspeed_table[] = {
     {"bf16.enabled", one, taken, "training.precision", "true: bf16"},
     {"bfloat16.enabled", one, taken, "training.precision", "as bf16.enabled"},
     {"fp16.enabled", one, taken, "training.precision", "true: fp16"},
+    {"curriculum_learning.enabled", one, refused, "training.sequence",
+     "a length that grows during training", false, "false"},
+    {"data_efficiency.enabled", one, refused, "training.sequence", "tokens that are left out",
+     false, "false"},
+    {"compile.deepcompile", one, unmodelled, "runtime.fusion", "graphs that are compiled", false,
+     "false"},
+    {"disable_allgather", one, unmodelled, "communication.algorithm", "broadcasts for a gather",
+     false, "false"},
+    {"zero_optimization.allgather_partitions", one, unmodelled, "communication.algorithm",
+     "broadcasts for a gather", false, "true"},
+    {"seq_parallel_communication_data_type", one, unmodelled, "parallel.context_algorithm",
+     "exchanges of sequences in another type"},
     {"communication_data_type", one, taken, "communication.gradient.precision",
      "that of the parameters unless given"},
     {"data_types.grad_accum_dtype", one, unmodelled, "communication.gradient.kept",
@@ -77,12 +89,12 @@ constexpr IgnoredFlags deepspeed_ignored_table[] = {
     {"the optimizer's own numbers, learning rate, scaling of the loss",
      "optimizer scheduler gradient_clipping bf16 bfloat16 fp16 prescale_gradients "
      "gradient_predivide_factor zero_allow_untested_optimizer zero_force_ds_cpu_optimizer "
-     "seq_parallel_communication_data_type"},
+     ""},
     {"logs, profiles, checkpoints, data",
      "steps_per_print wall_clock_breakdown dump_state tensorboard wandb csv_monitor comet "
      "flops_profiler comms_logger memory_breakdown checkpoint nebula data_types "
      "dataloader_drop_last "
-     "data_efficiency curriculum_learning autotuning aio disable_allgather compile "
+     "data_efficiency curriculum_learning autotuning aio  compile "
      "monitor_config seed"},
     {"how buffers are laid out and states are kept",
      "zero_optimization.contiguous_gradients zero_optimization.round_robin_gradients "
@@ -91,7 +103,7 @@ constexpr IgnoredFlags deepspeed_ignored_table[] = {
      "zero_optimization.stage3_gather_16bit_weights_on_model_save "
      "zero_optimization.gather_16bit_weights_on_model_save "
      "zero_optimization.stage3_gather_fp16_weights_on_model_save "
-     "zero_optimization.allgather_partitions zero_optimization.memory_efficient_linear "
+     " zero_optimization.memory_efficient_linear "
      "zero_optimization.offload_optimizer zero_optimization.offload_param "
      "zero_optimization.cpu_offload_use_pin_memory zero_optimization.log_trace_cache_warnings "
      "activation_checkpointing tensor_parallel amp elasticity progressive_layer_drop"},

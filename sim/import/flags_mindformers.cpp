@@ -135,6 +135,16 @@ constexpr Flag mindformers_table[] = {
      "as param_init_type"},
     {"model.model_config.hidden_dropout_rate", one, taken, "training.dropout", "above 0"},
     {"model.model_config.use_ring_attention", one, taken, "parallel.context_algorithm", "ring"},
+    {"model.model_config.pet_config.pet_type", one, taken, "training.adapters.rank",
+     "lora, or none: all weights are trained"},
+    {"model.model_config.pet_config.lora_rank", one, taken, "training.adapters.rank",
+     "8 unless given"},
+    {"model.model_config.pet_config.target_modules", any, taken, "training.adapters.targets",
+     "wq, wk, wv, wo, w1, w2, w3, linear_qkv and the like, between |"},
+    {"model.model_config.pet_config.lora_dropout", one, taken, "training.adapters.dropout",
+     "above 0; 0.01 unless given"},
+    {"model.model_config.pet_config", any, lacking, "training.adapters.kind",
+     "another kind of adapter", false, "", true},
     {"recompute_config.select_recompute", any, refused, "training.recompute",
      "recomputation by operator", false, "False"},
     {"recompute_config.select_comm_recompute", any, unmodelled, "training.recompute",
@@ -161,6 +171,78 @@ constexpr Flag mindformers_table[] = {
      "a gate of one column", false, "False"},
     {"moe_config.use_allgather_dispatcher", one, refused, "moe.dispatch", "a dispatcher of its own",
      false, "False"},
+    {"model.model_config.hidden_act", one, refused, "model.ffn.kind", "another activation", false,
+     "silu|swiglu|fusedswiglu"},
+    {"model.model_config.gated_linear_unit", one, refused, "model.ffn.kind",
+     "a layer without a gate", false, "True"},
+    {"model.model_config.normalization", one, refused, "model.norm", "another norm", false,
+     "RMSNorm|FusedRMSNorm"},
+    {"model.model_config.position_embedding_type", one, refused, "model.position",
+     "other positions", false, "rope|yarn|mrope|partial_rope"},
+    {"model.model_config.add_bias_linear", one, refused, "model.bias", "biases of all products",
+     false, "False"},
+    {"model.model_config.hidden_dropout", one, refused, "training.dropout", "dropout", false,
+     "0|0.0"},
+    {"model.model_config.resid_dropout", one, refused, "training.dropout", "dropout", false,
+     "0|0.0"},
+    {"model.model_config.moe_grouped_gemm", one, refused, "moe.experts", "experts one by one",
+     false, "True"},
+    {"model.model_config.multi_latent_attention", one, unmodelled, "model.attention.kind",
+     "attention is latent where kv_lora_rank says so", false, "True"},
+    {"model.model_config.qkv_concat", one, unmodelled, "runtime.kernels",
+     "one product for queries, keys and values", false, "True"},
+    {"model.model_config.eod_reset", one, refused, "schedule.data.mask",
+     "documents that do not see each other", false, "False"},
+    {"model.model_config.use_eod_attn_mask_compression", one, refused, "schedule.data.mask",
+     "documents that do not see each other", false, "False"},
+    {"model.model_config.layernorm_compute_type", one, unmodelled, "runtime.kernels.norm",
+     "the type in which norms are computed", false, "float32"},
+    {"model.model_config.layernorm_compute_dtype", one, unmodelled, "runtime.kernels.norm",
+     "the type in which norms are computed", false, "float32"},
+    {"model.model_config.softmax_compute_type", one, unmodelled, "training.attention",
+     "the type of the softmax inside the kernel", false, "float32"},
+    {"model.model_config.softmax_compute_dtype", one, unmodelled, "training.attention",
+     "the type of the softmax inside the kernel", false, "float32"},
+    {"model.model_config.rotary_dtype", one, unmodelled, "runtime.kernels.rope",
+     "the type in which positions rotate", false, "float32"},
+    {"model.model_config.use_fused_rope", one, taken, "runtime.kernels.rope",
+     "fused, else unfused"},
+    {"model.model_config.use_fused_swiglu", one, taken, "runtime.kernels.activation",
+     "fused, else unfused"},
+    {"model.model_config.use_fused_ops_permute", one, taken, "moe.permutation", "fused"},
+    {"model.model_config.use_fused_ops_topkrouter", one, taken, "runtime.kernels.router", "fused"},
+    {"model.model_config.router_dense_type", one, taken, "moe.router.precision", "float32 fp32"},
+    {"model.model_config.moe_router_dtype", one, taken, "moe.router.precision", "float32 fp32"},
+    {"model.model_config.scoring_func", one, taken, "moe.router.score", "softmax, sigmoid"},
+    {"model.model_config.moe_router_score_function", one, taken, "moe.router.score",
+     "softmax, sigmoid"},
+    {"model.model_config.aux_loss_factor", one, taken, "moe.router.aux_loss", "true above 0"},
+    {"model.model_config.moe_aux_loss_coeff", any, taken, "moe.router.aux_loss", "true above 0"},
+    {"model.model_config.moe_router_enable_expert_bias", one, taken, "model.moe.correction_bias",
+     ""},
+    {"moe_config.aux_loss_factor", one, taken, "moe.router.aux_loss", "true above 0"},
+    {"moe_config.aux_loss_factors", any, taken, "moe.router.aux_loss", "true above 0"},
+    {"moe_config.use_moe_auxloss", one, taken, "moe.router.aux_loss", ""},
+    {"moe_config.z_loss_factor", one, taken, "moe.router.z_loss", "true above 0"},
+    {"moe_config.router_dense_type", one, taken, "moe.router.precision", "float32 fp32"},
+    {"moe_config.use_gating_sigmoid", one, taken, "moe.router.score", "sigmoid"},
+    {"moe_config.use_fused_ops_topkrouter", one, taken, "runtime.kernels.router", "fused"},
+    {"moe_config.use_fused_ops_permute", one, taken, "moe.permutation", "fused"},
+    {"moe_config.expert_bias", one, taken, "model.moe.correction_bias", ""},
+    {"moe_config.enable_sdrop", one, unmodelled, "moe.capacity_factor", "another choice of tokens",
+     false, "False"},
+    {"moe_config.topk_group_wise", one, unmodelled, "model.moe.groups", "a choice by group", false,
+     "False"},
+    {"moe_config.group_expert_dispatch", one, refused, "moe.dispatch", "a dispatcher of its own",
+     false, "False"},
+    {"moe_config.use_3d_tensor_parallel", one, refused, "parallel.tp",
+     "tensor parallelism in three directions", false, "False"},
+    {"moe_config.enable_cold_hot_expert", one, refused, "moe.placement",
+     "experts that move while it runs", false, "False"},
+    {"parallel.force_fp32_communication", one, refused, "communication.gradient.precision",
+     "reductions in FP32", false, "False"},
+    {"optimizer.type", one, lacking, "training.optimizer", "optimizers other than Adam", false,
+     "AdamW|FP32StateAdamWeightDecay|FusedAdamW|FusedCastAdamWeightDecay|Adam|AdamWeightDecay"},
     {"context.ascend_config.parallel_speed_up_json_path", one, unmodelled,
      "communication.tensor.overlap", "switches of another file", false, ""},
 };
@@ -176,6 +258,10 @@ constexpr IgnoredFlags mindformers_ignored_table[] = {
      "monitor_config save_checkpoint layer_scale layer_decay lr_scale_factor lr_scale infer "
      "print_separate_loss ignore_data_skip"},
     {"optimizer and learning rate", "optimizer lr_schedule runner_wrapper"},
+    {"scaling and initialisation of adapters",
+     "model.model_config.pet_config.lora_alpha model.model_config.pet_config.lora_a_init "
+     "model.model_config.pet_config.lora_b_init "
+     "model.model_config.pet_config.freeze_include model.model_config.pet_config.freeze_exclude"},
     {"data", "train_dataset train_dataset_task runner_config"},
     {"how graphs are made and files are written",
      "context parallel.parallel_mode parallel.gradients_mean parallel.enable_alltoall "
@@ -184,32 +270,32 @@ constexpr IgnoredFlags mindformers_ignored_table[] = {
      "parallel.pipeline_config "
      "parallel.parallel_optimizer_config parallel_config.recompute parallel_config.mem_coeff "
      "swap_config "
-     "parallel.enable_parallel_optimizer_comm parallel.force_fp32_communication "
+     "parallel.enable_parallel_optimizer_comm  "
      "parallel.auto_strategy_search parallel.device_num"},
     {"router losses and scores, of the size of a kernel",
-     "moe_config.aux_loss_factor moe_config.aux_loss_factors moe_config.aux_loss_types "
-     "moe_config.routing_policy moe_config.enable_sdrop "
-     "moe_config.router_dense_type moe_config.use_fused_ops_topkrouter "
-     "moe_config.use_fused_ops_permute moe_config.norm_topk_prob "
-     "moe_config.z_loss_factor moe_config.max_router_load moe_config.topk_method "
-     "moe_config.routed_scaling_factor moe_config.expert_bias "
-     "moe_config.topk_bias_update_rate moe_config.use_gating_sigmoid moe_config.noisy_policy "
+     "  moe_config.aux_loss_types "
+     "moe_config.routing_policy  "
+     "  "
+     " moe_config.norm_topk_prob "
+     " moe_config.max_router_load moe_config.topk_method "
+     "moe_config.routed_scaling_factor  "
+     "moe_config.topk_bias_update_rate  moe_config.noisy_policy "
      "moe_config.noisy_epsilon "
      "moe_config.expert_group_size moe_config.callback_moe_droprate moe_config.cur_layer "
-     "moe_config.group_expert_dispatch "
-     "moe_config.save_token_distribution moe_config.enable_cold_hot_expert "
+     " "
+     "moe_config.save_token_distribution  "
      "moe_config.return_extra_loss moe_config.norm_topk "
-     "moe_config.balance_routing moe_config.topk_group_wise moe_config.npu_nums_per_device "
-     "moe_config.use_3d_tensor_parallel "
-     "moe_config.use_moe_auxloss"},
+     "moe_config.balance_routing  moe_config.npu_nums_per_device "
+     " "
+     ""},
     {"numbers that change no shape",
      "model.model_config.batch_size model.model_config.theta model.model_config.rope_theta "
      "model.model_config.rms_norm_eps "
      "model.model_config.bos_token_id model.model_config.pad_token_id "
      "model.model_config.eos_token_id model.model_config.ignore_token_id "
-     "model.model_config.layernorm_compute_type model.model_config.layernorm_compute_dtype "
-     "model.model_config.softmax_compute_type "
-     "model.model_config.softmax_compute_dtype model.model_config.rotary_dtype "
+     "  "
+     " "
+     "  "
      "model.model_config.use_past "
      "model.model_config.extend_method model.model_config.use_past_shard "
      "model.model_config.checkpoint_name_or_path "
@@ -217,39 +303,39 @@ constexpr IgnoredFlags mindformers_ignored_table[] = {
      "model.model_config.top_k model.model_config.top_p "
      "model.model_config.do_sample model.model_config.is_dynamic "
      "model.model_config.use_attn_mask_compression "
-     "model.model_config.scaling_factor model.model_config.hidden_act "
+     "model.model_config.scaling_factor  "
      "model.model_config.initializer_range "
      "model.model_config.initializer_std model.model_config.rotary_base "
-     "model.model_config.position_embedding_type "
-     "model.model_config.normalization model.model_config.layernorm_epsilon "
+     " "
+     " model.model_config.layernorm_epsilon "
      "model.model_config.embedding_init_type "
      "model.model_config.block_size model.model_config.num_blocks "
-     "model.model_config.use_fused_rope model.model_config.use_fused_swiglu "
-     "model.model_config.use_fused_ops_permute model.model_config.use_fused_ops_topkrouter "
-     "model.model_config.use_contiguous_weight_layout_attention model.model_config.add_bias_linear "
-     "model.model_config.hidden_dropout "
-     "model.model_config.attention_dropout model.model_config.gated_linear_unit "
+     "  "
+     "  "
+     "model.model_config.use_contiguous_weight_layout_attention  "
+     " "
+     "model.model_config.attention_dropout  "
      "model.model_config.swap_qkv_weight "
-     "model.model_config.router_dense_type model.model_config.norm_topk_prob "
+     " model.model_config.norm_topk_prob "
      "model.model_config.routed_scaling_factor "
-     "model.model_config.scoring_func model.model_config.aux_loss_factor "
+     "  "
      "model.model_config.moe_router_load_balancing_type "
-     "model.model_config.moe_aux_loss_coeff model.model_config.moe_router_enable_expert_bias "
+     "  "
      "model.model_config.moe_router_bias_update_rate model.model_config.use_pad_tokens "
      "model.model_config.callback_moe_droprate "
-     "model.model_config.moe_grouped_gemm model.model_config.mtp_loss_factor "
+     " model.model_config.mtp_loss_factor "
      "model.model_config.mtp_loss_scaling_factor "
      "model.model_config.input_sliced_sig model.model_config.return_extra_loss "
      "model.model_config.parallel_config "
      "model.model_config.recompute_config model.model_config.moe_config "
      "model.model_config.attention_dropout_rate "
-     "model.model_config.resid_dropout model.model_config.qkv_concat "
-     "model.model_config.use_rearrange_rope model.model_config.eod_reset "
-     "model.model_config.use_eod_attn_mask_compression "
+     "  "
+     "model.model_config.use_rearrange_rope  "
+     " "
      "model.model_config.monitor_max_attention_logit "
-     "model.model_config.print_expert_load model.model_config.moe_router_dtype "
-     "model.model_config.moe_router_score_function "
-     "model.model_config.multi_latent_attention"
+     "model.model_config.print_expert_load  "
+     " "
+     ""
      " model.arch model.pretrained_model_dir"},
 };
 

@@ -65,6 +65,19 @@ constexpr Flag mindspeed_table[] = {
     {"--enable-recompute-layers-per-pp-rank", none, taken, "training.recompute",
      "n of block counts per stage, the first chunk first"},
     {"--layerzero", none, taken, "parallel.zero", "3"},
+    {"--lora-target-modules", any, taken, "training.adapters.targets",
+     "linear_qkv, linear_proj, linear_fc1, linear_fc2"},
+    {"--lora-r", one, taken, "training.adapters.rank",
+     "16 unless given; counts only with --lora-target-modules"},
+    {"--qlora-nf4", none, taken, "training.adapters.frozen", "nf4"},
+    {"--lora-fusion", none, unmodelled, "training.adapters",
+     "exchanges of the products beside kernels of the adapters"},
+    {"--lora-modules-to-save", any, lacking, "training.adapters.trained",
+     "modules that are trained whole beside adapters"},
+    {"--lora-register-forward-hook", any, unmodelled, "training.adapters",
+     "gradients below the first adapter"},
+    {"--lu-lora-final-layer-index", one, lacking, "training.adapters.layers",
+     "layers with adapters of another kind"},
 
     {"--moe-alltoall-mc2", none, refused, "moe.overlap",
      "pieces of its kernel, which the file does not say"},
@@ -85,6 +98,26 @@ constexpr Flag mindspeed_table[] = {
     {"--index-topk", one, taken, "model.attention.index_top_k", "2048 unless given"},
     {"--use-dsa-absorb", none, unmodelled, "model.attention.index_heads",
      "products of latents in the sparse core, whether it is said or not"},
+    {"--enable-mla-absorb", none, unmodelled, "model.attention.index_heads",
+     "products of latents in the sparse core, whether it is said or not"},
+    {"--index-topk-freq", one, lacking, "model.attention.index_every",
+     "chosen tokens that layers share", false, "1"},
+    {"--no-enable-linear-qkv", none, unmodelled, "runtime.kernels",
+     "products of queries, keys and values one by one"},
+    {"--enable-mla-scale-q-lora", none, unmodelled, "runtime.kernels", "a product by a number"},
+    {"--enable-mla-scale-kv-lora", none, unmodelled, "runtime.kernels", "a product by a number"},
+    {"--num-zero-experts", one, lacking, "model.moe.zero_experts", "experts that do nothing", false,
+     "0"},
+    {"--kv-compress", none, lacking, "model.attention.compression", "keys and values of spans"},
+    {"--compress-ratios", any, lacking, "model.attention.compression", "keys and values of spans"},
+    {"--o-lora-rank", one, lacking, "model.attention.output_rank",
+     "an output projection of two products"},
+    {"--o-groups", one, lacking, "model.attention.output_rank",
+     "an output projection of two products"},
+    {"--n-hash-layers", one, lacking, "model.moe.hashed", "layers without a router", false, "0"},
+    {"--sliding-window-size", one, refused, "model.attention.window",
+     "windows beside compressed keys"},
+    {"--swiglu-limit", one, unmodelled, "runtime.kernels.activation", "values that are cut off"},
     {"--enable-mhc", none, lacking, "model.residual", "hyper-connections"},
     {"--cla-share-factor", one, lacking, "model.attention.shared_layers",
      "keys and values that layers share", false, "1"},
@@ -164,6 +197,9 @@ constexpr Flag mindspeed_table[] = {
 };
 
 constexpr IgnoredFlags mindspeed_ignored_table[] = {
+    {"scaling, weights and checkpoints of adapters",
+     "lora-alpha lora-load lora-ckpt-filter save-lora-to-hf qlora-save-dequantize lu-lora-lr "
+     "lu-lora-lr-ratio"},
     {"how the kernel of attention is called",
      "sparse-mode pre-tockens next-tockens shape-order use-fusion-attn-v2 mla-mm-split "
      "mla-fa-divide-qk fa-without-pad attention-mask-type use-ring-exchange-attn "
@@ -178,10 +214,15 @@ constexpr IgnoredFlags mindspeed_ignored_table[] = {
      "rope-scaling-type rope-scaling-beta-fast rope-scaling-beta-slow rope-scaling-mscale "
      "rope-scaling-mscale-all-dim rope-scaling-original-max-position-embeddings "
      "low-freq-factor high-freq-factor partial-rotary-factor dynamic-factor use-glm-rope "
-     "longrope-freqs-type long-factor short-factor long-mscale short-mscale"},
+     "longrope-freqs-type long-factor short-factor long-mscale short-mscale original-seq-len "
+     "rope-factor compress-rope-theta apply-rope-no-in-complex"},
     {"kernels that are assumed, and losses of the size of one",
      "use-sparse-flash-attn use-triton-gdn use-triton-mhc use-fused-mhc "
-     "use-fused-lightning-indexer use-fused-lightning-indexer-loss indexer-loss-coeff"},
+     "use-fused-lightning-indexer use-fused-lightning-indexer-loss indexer-loss-coeff "
+     "mamba-chunk-size no-use-sparse-c8-indexer"},
+    {"counted with what is refused by itself: Mamba layers, hyper-connections, shared choices",
+     "mamba-expand hc-mult hc-sinkhorn-iters hc-eps index-skip-topk-offset "
+     "index-share-for-mtp-iteration mtp-spec max-batch-size"},
     {"weights of norms", "add-rmsnorm-offset init-norm-weight-in-fp32 rmsnorm-weight-in-fp32"},
     {"numbers of the router that change no kernel",
      "norm-topk-prob routed-scaling-factor seq-aux "

@@ -129,10 +129,35 @@ constexpr Flag nemo_table[] = {
     {"model.window_size", any, taken, "model.attention.window", "--window-size"},
     {"model.window_attn_skip_freq", any, taken, "model.attention.full_every",
      "--window-attn-skip-freq"},
-    {"peft", any, lacking, "training.adapters", "training of adapters beside frozen weights", false,
-     "", true},
-    {"model.peft", any, lacking, "training.adapters", "training of adapters beside frozen weights",
-     false, "none", true},
+    {"peft._target_", one, taken, "training.adapters.products",
+     "LoRA, or CanonicalLoRA: adapters of each part"},
+    {"peft.dim", one, taken, "training.adapters.rank", "32 unless given"},
+    {"peft.target_modules", any, taken, "training.adapters.targets",
+     "linear_qkv, linear_proj, linear_fc1, linear_fc2; all of them unless given"},
+    {"peft.dropout", one, taken, "training.adapters.dropout", "above 0"},
+    {"peft.exclude_modules", any, refused, "training.adapters.targets",
+     "all modules but those; give the others"},
+    {"peft.a2a_experimental", one, unmodelled, "training.adapters.split",
+     "an exchange instead of a gather", false, "false"},
+    {"peft.sequence_parallel_input_regather", one, unmodelled, "training.adapters",
+     "inputs that are gathered again", false, "false"},
+    {"peft.lora_dtype", one, refused, "training.precision", "adapters in another type", false,
+     "null"},
+    {"peft", any, lacking, "training.adapters.kind", "another kind of adapter", false, "", true},
+    {"model.peft.peft_scheme", one, taken, "training.adapters.rank",
+     "lora, or none: all weights are trained"},
+    {"model.peft.lora_tuning.adapter_dim", one, taken, "training.adapters.rank", "32 unless given"},
+    {"model.peft.lora_tuning.target_modules", any, taken, "training.adapters.targets",
+     "attention_qkv, attention_dense, mlp_fc1, mlp_fc2, attention, mlp, all"},
+    {"model.peft.lora_tuning.adapter_dropout", one, taken, "training.adapters.dropout", "above 0"},
+    {"model.peft.lora_tuning.variant", one, refused, "training.adapters.products",
+     "other adapters of each part; give --set training.adapters.products=apart", false, "nemo"},
+    {"model.peft.lora_tuning.layer_selection", any, lacking, "training.adapters.layers",
+     "adapters of some layers alone"},
+    {"model.peft.lora_tuning.weight_tying", one, lacking, "training.adapters.tied",
+     "adapters that layers share", false, "false"},
+    {"model.peft", any, lacking, "training.adapters.kind", "another kind of adapter", false, "none",
+     true},
     {"model.moe_router_load_balancing_type", any, taken, "moe.router.aux_loss",
      "--moe-router-load-balancing-type"},
     {"model.moe_aux_loss_coeff", any, taken, "moe.router.aux_loss", "--moe-aux-loss-coeff"},
@@ -180,6 +205,30 @@ constexpr Flag nemo_table[] = {
     {"model.cuda_graph_modules", any, taken, "runtime.graphs", "--cuda-graph-modules"},
     {"model.enable_cuda_graph", one, refused, "runtime.graphs",
      "graphs that Megatron-LM captures itself (cuda_graph_impl local)", false, "false"},
+    {"model.ffn_dropout", one, refused, "training.dropout", "dropout inside the layer", false,
+     "0|0.0"},
+    {"model.headscale", one, refused, "model.attention.kind", "heads with a factor each", false,
+     "false"},
+    {"model.transformer_block_type", one, refused, "model.norm", "norms in other places", false,
+     "pre_ln"},
+    {"model.openai_gelu", one, refused, "model.ffn.kind", "another GELU", false, "false"},
+    {"model.megatron_amp_O2", one, unmodelled, "training.master_weights",
+     "false: weights in FP32 that are cast for each product", false, "true|True"},
+    {"model.bias_activation_fusion", one, taken, "runtime.kernels.activation",
+     "false: --no-bias-swiglu-fusion"},
+    {"model.overlap_p2p_comm", one, taken, "schedule.p2p", "false: --no-overlap-p2p-communication"},
+    {"optimizer.optimizer", one, lacking, "training.optimizer", "optimizers other than Adam", false,
+     "adam"},
+    {"dist.use_torch_fsdp2", one, refused, "parallel.zero", "sharding by PyTorch's FSDP2", false,
+     "false"},
+    {"dataset.reset_attention_mask", one, refused, "schedule.data.mask",
+     "documents that do not see each other, of a length that the file does not say", false,
+     "false"},
+    {"model.data.reset_attention_mask", one, refused, "schedule.data.mask",
+     "documents that do not see each other, of a length that the file does not say", false,
+     "false|False"},
+    {"model.data.packed_sequence", one, unmodelled, "schedule.data.documents",
+     "samples put into one sequence", false, "false|False"},
     {"ddp.use_megatron_fsdp", one, refused, "parallel.zero",
      "give the level with --set parallel.zero", false, "false"},
     {"ddp.num_distributed_optimizer_instances", one, taken, "parallel.dp_replicate",
@@ -206,25 +255,30 @@ constexpr IgnoredFlags nemo_ignored_table[] = {
      "comm_overlap._target_"},
     {"initialisation and numerics",
      "model.init_method_std model.use_scaled_init_method model.attention_dropout "
-     "model.ffn_dropout model.apply_query_key_layer_scaling model.layernorm_epsilon "
+     " model.apply_query_key_layer_scaling model.layernorm_epsilon "
      "model.do_layer_norm_weight_decay model.pre_process model.post_process "
-     "model.persist_layer_norm model.headscale model.transformer_block_type "
-     "model.openai_gelu model.normalize_attention_scores model.rotary_percentage model.rotary_base "
+     "model.persist_layer_norm   "
+     " model.normalize_attention_scores model.rotary_percentage model.rotary_base "
      "model.rotary_interleaved model.attention_type model.seq_len_interpolation_factor "
      "model.native_amp_init_scale model.native_amp_growth_interval model.hysteresis "
-     "model.fp16_lm_cross_entropy model.megatron_amp_O2 model.grad_allreduce_chunk_size_mb "
-     "model.grad_div_ar_fusion model.bias_activation_fusion model.bias_dropout_add_fusion "
+     "model.fp16_lm_cross_entropy  model.grad_allreduce_chunk_size_mb "
+     "model.grad_div_ar_fusion  model.bias_dropout_add_fusion "
      "model.masked_softmax_fusion model.seed model.resume_from_checkpoint "
      "model.use_cpu_initialization model.onnx_safe model.apex_transformer_log_level "
      "model.gradient_as_bucket_view model.sync_batch_comm model.transformer_engine "
      "model.fp8_e4m3 model.fp8_hybrid model.fp8_margin model.fp8_interval "
      "model.fp8_amax_history_len model.fp8_amax_compute_algo model.use_emha "
-     "model.overlap_p2p_comm model.gc_interval model.mcore_gpt model.name "
+     " model.gc_interval model.mcore_gpt model.name "
      "model.scale_positional_embedding model.wgrad_deferral_limit "
      "model.moe_router_topk_scaling_factor model.moe_router_pre_softmax "
      "model.moe_router_bias_update_rate model.params_dtype model.pipeline_dtype "
      "model.autocast_dtype model.should_pad_vocab ddp.average_in_collective "
      "ddp.check_for_nan_in_grad"},
+    {"scaling and initialisation of adapters, and those of other kinds",
+     "peft.alpha peft.dropout_position peft.lora_A_init_method peft.lora_B_init_method "
+     "peft.normalize_moe_lora peft.share_expert_adapters peft.experts_shared_outer_loras "
+     "model.peft.lora_tuning model.peft.adapter_tuning model.peft.p_tuning model.peft.ia3_tuning "
+     "model.peft.restore_from_path model.peft.restore_from_ckpt"},
 };
 
 }  // namespace

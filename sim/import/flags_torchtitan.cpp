@@ -25,7 +25,27 @@ constexpr Flag torchtitan_table[] = {
     {"training.batch_size", one, taken, "training.micro_batch", "as local_batch_size"},
     {"training.global_batch_size", one, taken, "training.global_batch",
      "-1 or absent: no accumulation"},
-    {"training.seq_len", one, taken, "training.sequence", "2048 unless given"},
+    {"training.num_tokens_per_microbatch_per_dp_rank", one, taken, "training.micro_batch",
+     "in Python: tokens of a forward, over the length"},
+    {"training.num_tokens_per_train_step", one, taken, "training.global_batch",
+     "in Python: over the length; -1 or absent: no accumulation"},
+    {"training.disable_cuda_graphs", one, unmodelled, "runtime.dispatch",
+     "statements are launched one by one", false, "true|false"},
+    {"parallelism.num_pp_microbatches", one, taken, "training.global_batch",
+     "in Python: micro-batches of an accumulation; counts with stages"},
+    {"parallelism.enable_sequence_parallel", one, refused, "parallel.sequence_parallel",
+     "tensor parallelism without it", false, "true"},
+    {"parallelism.module_fqns_per_model_part", any, refused, "parallel.layers_per_chunk",
+     "modules of each chunk; give the layers as a table", false, "[]"},
+    {"parallelism.pipeline_parallel_schedule_csv", one, refused, "schedule.pipeline",
+     "a schedule of a file; give {table: FILE}", false, ""},
+    {"parallelism.enable_fsdp_symm_mem", one, unmodelled, "communication.algorithm",
+     "collectives on symmetric memory", false, "false"},
+    {"training.dtype", one, refused, "training.master_weights",
+     "parameters, gradients and states in BF16", false, "float32"},
+    {"training.seq_len", one, taken, "training.sequence",
+     "2048 unless given; in Python "
+     "training.max_context_length"},
     {"training.mixed_precision_param", one, taken, "training.precision", "bfloat16"},
     {"training.mixed_precision_reduce", one, taken, "communication.gradient.precision",
      "float32, bfloat16"},
@@ -71,6 +91,25 @@ constexpr Flag torchtitan_table[] = {
      "communication.parameter.precision", "as float8.enable_fsdp_float8_all_gather"},
     {"activation_checkpoint.memory_budget", one, unmodelled, "training.recompute",
      "counts only with mode memory_budget"},
+    {"model.norm_type", one, refused, "model.norm", "another norm", false, "rmsnorm"},
+    {"parallelism.disable_loss_parallel", one, unmodelled, "training.cross_entropy",
+     "the loss of all columns on every tensor rank", false, "false"},
+    {"parallelism.enable_compiled_autograd", one, unmodelled, "runtime.fusion",
+     "a backward that is compiled as a whole", false, "false"},
+    {"float8.filter_fqns", any, unmodelled, "training.precision", "products that stay in BF16"},
+    {"quantize.linear.float8.filter_fqns", any, unmodelled, "training.precision",
+     "products that stay in BF16"},
+    {"mx.filter_fqns", any, unmodelled, "training.precision", "products that stay in BF16"},
+    {"quantize.linear.mx.filter_fqns", any, unmodelled, "training.precision",
+     "products that stay in BF16"},
+    {"float8.emulate", one, refused, "training.precision", "FP8 by products in BF16", false,
+     "false"},
+    {"optimizer.early_step_in_backward", one, unmodelled, "runtime.update",
+     "updates beside the backward", false, "false"},
+    {"fault_tolerance.enable", one, unmodelled, "parallel.dp_replicate",
+     "replicas that exchange now and then", false, "false"},
+    {"activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns", any, unmodelled,
+     "training.recompute", "products that are rebuilt with selective op alone"},
     {"optimizer.name", one, lacking, "training.optimizer", "optimizers other than Adam", false,
      "AdamW"},
 };
@@ -78,16 +117,18 @@ constexpr Flag torchtitan_table[] = {
 constexpr IgnoredFlags torchtitan_ignored_table[] = {
     {"job, logs, profiles, checkpoints",
      "job profiling metrics checkpoint comm validation experimental fault_tolerance "
-     "memory_estimation debug"},
+     "memory_estimation debug profiler validator dataloader tokenizer dump_folder hf_assets_path "
+     "override"},
     {"optimizer and learning rate", "optimizer lr_scheduler"},
     {"data and length of the training",
      "training.dataset training.dataset_path training.steps training.max_norm training.seed "
-     "training.deterministic training.gc_freq training.gc_debug training.dtype training.dataloader "
+     "training.deterministic training.gc_freq training.gc_debug training.dataloader "
      "training.debug_moe_force_load_balance "
-     "model.hf_assets_path model.tokenizer_path model.print_after_conversion model.norm_type"},
+     "model.hf_assets_path model.tokenizer_path model.print_after_conversion "},
     {"how kernels are found",
-     "compile.backend float8 quantize activation_checkpoint mx parallelism.disable_loss_parallel "
-     "parallelism.enable_compiled_autograd parallelism.module_fqns_per_model_part"},
+     "compile.backend float8 quantize activation_checkpoint mx  "
+     " parallelism.spmd_backend "
+     "parallelism.context_parallel_load_balancer parallelism.context_parallel_ptrr_mask_key"},
 };
 
 }  // namespace

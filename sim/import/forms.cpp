@@ -4,12 +4,16 @@
 #include <array>
 #include <filesystem>
 
+#include "argument_trees.hpp"
 #include "deepspeed.hpp"
 #include "megatron.hpp"
+#include "model_folder.hpp"
 #include "printed.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/text.hpp"
 #include "structured.hpp"
+#include "trainer.hpp"
+#include "unknown_names.hpp"
 
 namespace stepcast::launch {
 namespace {
@@ -24,6 +28,10 @@ std::string ending_of(const std::string& path) {
 bool is_mindformers(const std::string& text) {
   return text.find("parallel_config:") != std::string::npos &&
          text.find("model_config:") != std::string::npos;
+}
+bool is_mindspeed_fsdp2(const std::string& text) {
+  return text.find("\nparallel:") != std::string::npos &&
+         text.find("fsdp_modules:") != std::string::npos;
 }
 bool is_nemo(const std::string& text) {
   return text.find("tensor_model_parallel_size:") != std::string::npos &&
@@ -47,6 +55,20 @@ bool is_hugging_face(const std::string& text) { return has(text, "\"model_type\"
 bool is_megatron_deepspeed(const std::string& text) {
   return has(text, "--deepspeed_config") || has(text, "--deepspeed-config") ||
          has(text, "--zero-stage");
+}
+
+/// What a file of Python is, and what to give instead.
+std::string other_python(const std::string& text) {
+  const std::string run = ", which is never run; give ";
+  if (has(text, "megatron.bridge") || has(text, "ConfigContainer"))
+    return "is a recipe of Megatron-Bridge" + run + "the run_config.yaml that its run writes";
+  if (has(text, "nemo_run") || has(text, "nemo.collections"))
+    return "is a recipe of NeMo" + run + "the configuration that its run writes (--arguments)";
+  if (has(text, "model = dict(") && has(text, "parallel = dict("))
+    return "is a configuration of InternEvo in Python, which is not read; give a scenario "
+           "(stepcast new, framework: internevo-0.2)";
+  return "is a program in Python" + run +
+         "the script that launches it, or the arguments that it prints (--arguments LOG)";
 }
 
 /// Settings whose switches are off count as absent.
@@ -103,7 +125,7 @@ void settle_values(Framework framework, Launch& launch, Draft& draft) {
     draft.wrong({setting.place, setting.shown(),
                  "has no value, as " + std::string(number ? "$" : "") + asked->first +
                      " is not set; give " +
-                     (number ? std::string("the arguments of the script behind --")
+                     (number ? std::string("the arguments of the script after --")
                              : "--env " + asked->first + "=VALUE") +
                      (flag->direct ? ", or --set " + key + "=.." : "")});
     return false;
@@ -131,8 +153,9 @@ ShellInputs inputs_of(const ImportOptions& options) {
 std::optional<std::int64_t> import_flags(Framework framework, Launch launch,
                                          const ImportOptions& options, Draft& draft) {
   for (const Diagnostic& note : launch.notes) draft.note(note);
+  refuse_other_programs(launch);
   settle_values(framework, launch, draft);
-  check_settings(framework, launch.settings, options.ignore_unknown, draft);
+  check_settings(framework, launch.settings, options.ignore_unknown, draft, launch.program);
   drop_switched_off(launch.settings);
   std::erase_if(launch.settings, [&](const Setting& s) {
     const auto flag = find_flag(framework, s.name);
@@ -179,17 +202,26 @@ Launch read_model_args(const std::string& path, const std::string& text) {
   return launch;
 }
 
-constexpr std::array<LaunchForm, 11> forms{
+constexpr std::array<LaunchForm, 20> forms{
     {{"megatron", "Megatron-LM", import_megatron_shell},
      {"mindspeed", "MindSpeed-LLM", import_mindspeed_shell},
+     {"mindspeed-fsdp2", "MindSpeed-LLM, FSDP2", import_mindspeed_fsdp2},
      {"megatron-yaml", "Megatron-LM, functional test", import_megatron_yaml},
      {"mindformers", "MindFormers", import_mindformers},
      {"torchtitan", "torchtitan", import_torchtitan},
+     {"torchtitan-python", "torchtitan, configuration in Python", import_torchtitan_python},
      {"nemo", "NeMo or Megatron-Bridge", import_nemo},
      {"megatron-deepspeed", "Megatron-DeepSpeed", import_megatron_deepspeed},
      {"deepspeed", "DeepSpeed", import_deepspeed},
      {"huggingface", "a Hugging Face model", import_hugging_face},
      {"arguments", "a run, as it printed its arguments", import_arguments},
+     {"megatron-args", "Megatron-LM, arguments in YAML", import_megatron_arguments},
+     {"flagscale", "FlagScale", import_flagscale},
+     {"primus", "Primus", import_primus},
+     {"trainer", "the Trainer of Transformers", import_trainer},
+     {"llama-factory", "LLaMA-Factory", import_llama_factory},
+     {"axolotl", "axolotl", import_axolotl},
+     {"ms-swift", "ms-swift", import_ms_swift},
      {"graph", "a task graph", import_graph}}};
 
 }  // namespace
@@ -235,13 +267,22 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
       throw InputError({{{}, "--from", "is '" + from + "', allowed: " + joined(import_kinds())}});
     return named(name);
   }
-  if (ending == "py")
-    throw InputError({{{path},
-                       {},
-                       "is a recipe in Python, which is never run; give the run_config.yaml that a "
-                       "run of it writes"}});
+  if (ending == "py") {
+    if (has(text, "Trainer.Config")) return named("torchtitan-python");
+    throw InputError({{{path}, {}, other_python(text)}});
+  }
   if (yaml && text.find("MODEL_ARGS:") != std::string::npos) return named("megatron-yaml");
   if (ending == "toml") return named("torchtitan");
+  if (const auto tree = yaml ? argument_tree_form(text) : std::string_view(); !tree.empty())
+    return named(tree);
+  if (const auto form = yaml ? trainer_yaml_form(text) : std::string_view(); !form.empty()) {
+    if (form != "accelerate") return named(form);
+    throw InputError({{{path},
+                       {},
+                       "is a configuration of accelerate, which says the sharding alone; give the "
+                       "script that names it (accelerate launch --config_file)"}});
+  }
+  if (yaml && is_mindspeed_fsdp2(text)) return named("mindspeed-fsdp2");
   if (yaml && is_mindformers(text)) return named("mindformers");
   if (yaml && is_nemo(text)) return named("nemo");
   if (ending == "json" && is_graph(text)) return named("graph");
@@ -252,14 +293,10 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
         {{{path},
           {},
           "is no launch file that is known, allowed with --from: " + joined(import_kinds())}});
-  if (has(text, "--per_device_train_batch_size"))
-    throw InputError(
-        {{{path},
-          {},
-          "launches the Trainer of Transformers, whose flags are not read; give the model's "
-          "config.json, --deepspeed FILE, and --set training.micro_batch, training.global_batch "
-          "and training.sequence"}});
+  if (has(text, "train_fsdp2.py") || has(text, "--parallel.fsdp_size"))
+    return named("mindspeed-fsdp2");
   if (has_printed_arguments(text)) return named("arguments");
+  if (const auto form = trainer_shell_form(path, text); !form.empty()) return named(form);
   if (is_megatron_deepspeed(text)) return named("megatron-deepspeed");
   return named(is_mindspeed(text) ? "mindspeed" : "megatron");
 }
@@ -276,7 +313,8 @@ std::vector<std::string> import_kinds() {
 
 bool is_launch_file(const std::string& path, const SearchPath& search) {
   const std::string ending = launch::ending_of(path);
-  if (ending == "sh" || ending == "bash" || ending == "args" || ending == "toml") return true;
+  if (ending == "sh" || ending == "bash" || ending == "args" || ending == "toml" || ending == "py")
+    return true;
   if (is_folder(path)) return is_file(std::filesystem::path(path) / "config.json");
   const bool json = ending == "json";
   if (ending != "yaml" && ending != "yml" && !json && !launch::is_log(path)) return false;
@@ -287,7 +325,8 @@ bool is_launch_file(const std::string& path, const SearchPath& search) {
     if (json)
       return launch::is_graph(text) || launch::is_deepspeed(text) || launch::is_hugging_face(text);
     return text.find("MODEL_ARGS:") != std::string::npos || launch::is_mindformers(text) ||
-           launch::is_nemo(text);
+           launch::is_nemo(text) || launch::is_mindspeed_fsdp2(text) ||
+           !launch::trainer_yaml_form(text).empty() || !launch::argument_tree_form(text).empty();
   } catch (const InputError&) {
     return false;  // the reader of scenarios says what is wrong
   }

@@ -19,9 +19,10 @@ std::span<const LaunchForm> launch_forms();
 const LaunchForm& form_of(const std::string& path, const std::string& from,
                           const SearchPath& search);
 
-/// Refused and unknown settings of a launch, all of them, and words about small ones.
+/// Refused and unknown settings of a launch, all of them, and words about small ones. `program` is
+/// what is launched, where a file says it.
 void check_settings(Framework framework, const std::vector<Setting>& settings, bool ignore_unknown,
-                    Draft& draft);
+                    Draft& draft, const std::string& program = {});
 /// --devices, or what the launcher says.
 std::optional<std::int64_t> devices_of(const Launch& launch, const ImportOptions& options,
                                        Draft& draft);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "deepspeed.hpp"
+#include "model_folder.hpp"
 #include "stepcast/base/foreign_document.hpp"
 #include "stepcast/workloads/model_spec.hpp"
 #include "structured.hpp"
@@ -26,32 +27,6 @@ std::int64_t import_plan(Draft& draft) {
   draft.set("parallel.layers_per_chunk", std::string("even"), {}, "said by no file");
   ask(draft, "training.sequence", "is not said by a configuration");
   return ranks;
-}
-
-/// The kernels of a layer that the library writes out: a layer norm is one call of PyTorch, and
-/// only positions that rotate have statements.
-std::vector<const char*> written_out(const std::string& config) {
-  ModelSpec model;
-  try {
-    model = read_hugging_face(config);
-  } catch (const InputError&) {
-    return {"norm", "rope", "activation"};  // reading the scenario says what is wrong with it
-  }
-  std::vector<const char*> kernels{"activation"};
-  if (model.norm != ModelSpec::Norm::layer || model.qk_norm != ModelSpec::QkNorm::none ||
-      model.linear || !std::holds_alternative<GroupedQueryAttention>(model.attention))
-    kernels.push_back("norm");
-  if (model.position == ModelSpec::Position::rope) kernels.push_back("rope");
-  return kernels;
-}
-
-std::optional<std::int64_t> hidden_of(const std::string& config) {
-  if (config.empty()) return {};
-  try {
-    return read_hugging_face(config).hidden;
-  } catch (const InputError&) {
-    return {};  // reading the scenario says what is wrong with it
-  }
 }
 
 /// How the Trainer runs a model of the library: statement by statement but for attention.
@@ -81,6 +56,30 @@ Node read_json(const std::string& path) {
 }
 
 }  // namespace
+
+std::vector<const char*> written_out(const std::string& config) {
+  ModelSpec model;
+  try {
+    model = read_hugging_face(config);
+  } catch (const InputError&) {
+    return {"norm", "rope", "activation"};  // reading the scenario says what is wrong with it
+  }
+  std::vector<const char*> kernels{"activation"};
+  if (model.norm != ModelSpec::Norm::layer || model.qk_norm != ModelSpec::QkNorm::none ||
+      model.linear || !std::holds_alternative<GroupedQueryAttention>(model.attention))
+    kernels.push_back("norm");
+  if (model.position == ModelSpec::Position::rope) kernels.push_back("rope");
+  return kernels;
+}
+
+std::optional<std::int64_t> hidden_of(const std::string& config) {
+  if (config.empty()) return {};
+  try {
+    return read_hugging_face(config).hidden;
+  } catch (const InputError&) {
+    return {};  // reading the scenario says what is wrong with it
+  }
+}
 
 std::optional<std::int64_t> import_deepspeed(const std::string& path, const std::string& text,
                                              const ImportOptions& options, Draft& draft) {

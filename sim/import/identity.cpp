@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "forms.hpp"
 #include "printed.hpp"
 #include "stepcast/sim/scenario/framework.hpp"
 
@@ -123,10 +124,17 @@ bool has_word(const std::string& text, std::string_view word) {
 
 /// The framework behind a form of file.
 std::string name_of_form(std::string_view form, const std::string& text) {
-  if (form == "megatron" || form == "megatron-yaml") return "Megatron-Core";
+  if (form == "megatron" || form == "megatron-yaml" || form == "flagscale" || form == "primus")
+    return "Megatron-Core";
+  if (form == "megatron-args") return is_mindspeed(text) ? "MindSpeed" : "Megatron-Core";
   if (form == "mindspeed") return "MindSpeed";
   if (form == "mindformers") return "MindFormers";
-  if (form == "torchtitan") return "torchtitan";
+  if (form == "mindspeed-fsdp2") return "PyTorch-FSDP2";
+  if (form == "trainer" || form == "llama-factory" || form == "axolotl" || form == "ms-swift")
+    return has_word(text, "deepspeed") ? "DeepSpeed"
+           : has_word(text, "fsdp")    ? "PyTorch-FSDP2"
+                                       : "";
+  if (form == "torchtitan" || form == "torchtitan-python") return "torchtitan";
   if (form == "megatron-deepspeed") return "Megatron-DeepSpeed";
   if (form == "deepspeed") return "DeepSpeed";
   // The launcher says nodes and devices; Megatron-Bridge writes sections of its own.

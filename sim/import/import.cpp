@@ -182,10 +182,12 @@ ImportedScenario import_launch(const std::string& given, const ImportOptions& op
                                     ? form.name
                                     : std::string_view("deepspeed");
   draft.run_by(launch::identify(runs, text, chosen, search));
-  if (!options.deepspeed.empty() && form.name != "huggingface" && form.name != "megatron-deepspeed")
+  if (!options.deepspeed.empty() && form.name != "huggingface" &&
+      form.name != "megatron-deepspeed" && form.name != "trainer" && form.name != "llama-factory" &&
+      form.name != "axolotl" && form.name != "ms-swift")
     throw InputError({{{},
                        "--deepspeed",
-                       "stands beside a file of " + std::string(form.title) +
+                       "does not go with a file of " + std::string(form.title) +
                            ", allowed: beside a config.json or a script of Megatron-DeepSpeed"}});
   draft.set("stepcast", 1, {}, "version of the format");
   draft.set("name", name_of(given), {}, "imported from " + path);

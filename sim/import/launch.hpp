@@ -23,14 +23,16 @@ struct Launch {
   std::string file;
   std::vector<Setting> settings, environment;
   std::optional<Setting> nodes, devices_per_node, devices;  ///< of the launcher
+  std::optional<Setting> launcher_config = {};              ///< a file that accelerate reads
   /// Texts that here-documents of a script wrote, by the last name of the file.
   std::map<std::string, std::string> files = {};
   std::vector<Diagnostic> notes = {};  ///< what was met and not followed, each with its place
   /// Names of variables that a script asks for and nobody sets, each with its first place.
   std::vector<std::pair<std::string, Place>> missing = {};
-  std::string unset = {};       ///< the same in words, with what to give
-  std::string program = {};     ///< that is launched: a file or a module
-  std::size_t other_words = 0;  ///< behind it that are no flags: `data.batch=4`
+  std::string unset = {};                     ///< the same in words, with what to give
+  std::string program = {};                   ///< that is launched: a file or a module
+  std::vector<std::string> first_words = {};  ///< between the program and its first flag
+  std::size_t other_words = 0;                ///< behind it that are no flags: `data.batch=4`
 };
 
 /// What a script finds beside it.

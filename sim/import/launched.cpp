@@ -36,6 +36,12 @@ bool may_name_launch(std::string_view text, const std::vector<std::string>& over
   return false;
 }
 
+bool names_launch(const Node& root) {
+  if (root.kind != Node::Kind::mapping) return false;
+  const Node* launch = root.find("launch");
+  return launch != nullptr && launch->text != "none";  // as resolved scenarios have it
+}
+
 /// The mapping of a scenario file that names a launch file, with its overrides.
 std::optional<Node> naming_root(const std::string& text, const std::string& path,
                                 const std::vector<std::string>& overrides,
@@ -43,7 +49,7 @@ std::optional<Node> naming_root(const std::string& text, const std::string& path
   if (!may_name_launch(text, overrides)) return {};
   std::vector<Diagnostic> repeated;
   Node root = load_document_text(text, path, search, &repeated);
-  if (root.kind != Node::Kind::mapping || root.find("launch") == nullptr) return {};
+  if (!names_launch(root)) return {};
   std::vector<Diagnostic> wrong = std::move(repeated);
   std::vector<std::string> all = overrides;
   constexpr std::string_view cluster = "cluster.extends=";
@@ -183,7 +189,7 @@ bool is_launched(const std::string& path, const std::vector<std::string>& overri
     const std::string text = read_document_text(path, search);
     if (!may_name_launch(text, {})) return false;
     const Node root = load_document_text(text, path, search, &repeated);
-    return root.kind == Node::Kind::mapping && root.find("launch") != nullptr;
+    return names_launch(root);
   } catch (const InputError&) {
     return false;  // the reader of scenarios says what is wrong
   }

@@ -4,6 +4,7 @@
 #include "deepspeed.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/foreign_document.hpp"
+#include "unknown_names.hpp"
 
 // Megatron-DeepSpeed: Megatron-LM's flags, some under other names, and the JSON beside them.
 namespace stepcast::launch {
@@ -132,7 +133,9 @@ std::optional<std::int64_t> import_megatron_deepspeed(const std::string& path,
 std::optional<std::int64_t> import_megatron_deepspeed_launch(const std::string& path, Launch launch,
                                                              const ImportOptions& options,
                                                              Draft& draft) {
-  check_settings(Framework::megatron_deepspeed, launch.settings, options.ignore_unknown, draft);
+  refuse_other_programs(launch);
+  check_settings(Framework::megatron_deepspeed, launch.settings, options.ignore_unknown, draft,
+                 launch.program);
   const std::vector<Setting> settings = launch.settings;
   Arguments args{settings, draft.wrong()};
   FlagTranslation all{args, {}};

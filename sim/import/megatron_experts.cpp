@@ -128,7 +128,7 @@ void import_overlap(MegatronLaunch& launch) {
   if (const Setting* pair =
           launch.args.find({"--overlap-moe-expert-parallel-comm", "--moe-fb-overlap"})) {
     if (!launch.mindspeed() && launch.args.text("--recompute-granularity", "") == "full")
-      return launch.args.fail(*pair, "cannot stand beside --recompute-granularity full");
+      return launch.args.fail(*pair, "does not go with --recompute-granularity full");
     return launch.draft.set("moe.overlap", std::string("fb_pair"), {pair});
   }
   const Setting* beside =

@@ -126,10 +126,9 @@ void read_chunks(MegatronLaunch& launch, const Setting* per_chunk, const Setting
   launch.dual_pipe = method == "dualpipev";
   if (launch.dual_pipe) launch.vpp = 2;
   if (per_chunk != nullptr && per_rank != nullptr)
-    return launch.args.fail(*per_chunk,
-                            "cannot stand beside --num-virtual-stages-per-pipeline-rank");
+    return launch.args.fail(*per_chunk, "does not go with --num-virtual-stages-per-pipeline-rank");
   if (launch.dual_pipe && per_chunk != nullptr)
-    return launch.args.fail(*per_chunk, "cannot stand beside --schedules-method dualpipev");
+    return launch.args.fail(*per_chunk, "does not go with --schedules-method dualpipev");
   if (per_rank != nullptr) launch.vpp = launch.args.count_in(per_rank->name, 1, 1, 1024);
   if (per_chunk == nullptr) return;
   const std::int64_t n = launch.args.count_or(per_chunk->name, 1);

@@ -94,7 +94,7 @@ void import_schedule(MegatronLaunch& launch) {
   if (launch.dual_pipe) {
     draft.set("schedule.pipeline", std::string("dualpipe_v"), {method});
     if (const Setting* reduce = launch.flag("--overlap-grad-reduce"))
-      launch.args.fail(*reduce, "cannot stand beside --schedules-method dualpipev");
+      launch.args.fail(*reduce, "does not go with --schedules-method dualpipev");
     return;
   }
   if (method != nullptr)
@@ -102,6 +102,12 @@ void import_schedule(MegatronLaunch& launch) {
                      "is '" + launch.args.text("--schedules-method") + "', allowed: dualpipev");
   draft.set("schedule.pipeline", std::string(launch.vpp > 1 ? "interleaved_1f1b" : "1f1b"), {});
   if (launch.pp == 1) return;
+  // The pair needs one forward more in hand (vpp_schedules.py of MindSpeed, schedules.py of
+  // Megatron-Core).
+  const Setting* pair =
+      launch.args.find({"--overlap-moe-expert-parallel-comm", "--moe-fb-overlap"});
+  if (pair != nullptr && launch.vpp > 1 && launch.ep > 1)
+    draft.set("schedule.warmup", std::string("extra(1)"), {pair});
   const Setting* blocking = launch.flag("--no-overlap-p2p-communication");
   const bool overlapped = launch.vpp > 1 && blocking == nullptr;
   draft.set("schedule.p2p", std::string(overlapped ? "overlapped" : "blocking"), {blocking},
@@ -122,7 +128,7 @@ void import_batch(MegatronLaunch& launch) {
         {{}, "training.micro_batch", "is not said by the file; give --set training.micro_batch=N"});
   draft.set("training.micro_batch", size, {micro});
   if (global != nullptr && schedule != nullptr)
-    return launch.args.fail(*global, "cannot stand beside --step-batch-size-schedule");
+    return launch.args.fail(*global, "does not go with --step-batch-size-schedule");
   if (global != nullptr) {
     draft.set("training.global_batch", launch.args.count_or("--global-batch-size", 1), {global});
   } else if (schedule == nullptr && launch.devices) {

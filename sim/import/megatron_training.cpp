@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "imported_adapters.hpp"
 #include "megatron.hpp"
 #include "stepcast/base/describe.hpp"
 #include "stepcast/base/text.hpp"
@@ -47,7 +48,7 @@ void import_precision(MegatronLaunch& launch) {
   if (bf16 == nullptr && fp16 == nullptr && !draft.given("training.precision"))
     draft.wrong({{},
                  "training.precision",
-                 "would be FP32, as neither --bf16 nor --fp16 is given, which no value of it says; "
+                 "would be FP32, as neither --bf16 nor --fp16 is given, which no value stands for; "
                  "give --set training.precision=bf16"});
   draft.set("training.precision",
             std::string(fp8 != nullptr    ? "fp8_mixed"
@@ -160,7 +161,7 @@ void import_recompute(MegatronLaunch& launch) {
   if (name == "full") {
     if (single != nullptr && !launch.draft.given("training.recompute"))
       return launch.args.fail(*single,
-                              "stands beside --recompute-granularity full, and "
+                              "does not go with --recompute-granularity full, and "
                               "training.recompute is one of both");
     return import_full(launch, granularity);
   }
@@ -409,6 +410,21 @@ void import_environment(MegatronLaunch& launch) {
   import_start_order(launch);
 }
 
+/// Of MindSpeed-LLM, which takes those of peft.
+void import_adapters(MegatronLaunch& launch) {
+  const Setting* targets = launch.flag("--lora-target-modules");
+  const Setting* rank = launch.flag("--lora-r");
+  const Setting* packed = launch.flag("--qlora-nf4");
+  if (targets == nullptr) {
+    for (const Setting* flag : {rank, packed})
+      if (flag != nullptr) launch.draft.note(*flag, "counts only with --lora-target-modules");
+    return;
+  }
+  set_adapters(
+      {.rank = rank, .targets = targets, .packed = packed, .otherwise = 16, .split = "one"},
+      launch.args, launch.draft);
+}
+
 }  // namespace
 
 void import_training(MegatronLaunch& launch) {
@@ -432,6 +448,7 @@ void import_training(MegatronLaunch& launch) {
     draft.set("communication.gradient.bucket", launch.args.count_or(bucket->name, 1), {bucket});
   import_tensor_overlap(launch);
   import_documents(launch);
+  import_adapters(launch);
 }
 
 void import_runtime(MegatronLaunch& launch) {

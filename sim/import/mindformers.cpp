@@ -4,8 +4,10 @@
 #include <numeric>
 #include <sstream>
 
+#include "imported_adapters.hpp"
 #include "megatron.hpp"
 #include "stepcast/base/foreign_document.hpp"
+#include "stepcast/base/text.hpp"
 
 // MindFormers: a YAML file with parallel_config, recompute_config, moe_config and the model.
 namespace stepcast::launch {
@@ -285,6 +287,70 @@ void import_runtime(Recipe& r) {
             {together});
 }
 
+/// Defaults are those of LoraConfig (mindformers/pet/pet_config.py): rank 8, dropout 0.01, and no
+/// targets. MindSpore cuts the matrix on the side on which the product is cut.
+void import_adapters(Recipe& r) {
+  const Setting* kind = r.field({"pet_config.pet_type"});
+  if (kind == nullptr) return;
+  if (const std::string name = r.args.text(kind->name); name != "lora" && name != "LoRA")
+    return r.args.fail(*kind, "is '" + name + "', which training.adapters lacks, allowed: lora");
+  const Setting* targets = r.field({"pet_config.target_modules"});
+  if (targets == nullptr && !r.draft.given("training.adapters.targets"))
+    return r.args.fail(*kind, "stands without target_modules, by which no layer has an adapter");
+  set_adapters({.rank = r.field({"pet_config.lora_rank"}),
+                .targets = targets,
+                .dropout = r.field({"pet_config.lora_dropout"}),
+                .otherwise = 8,
+                .drops = true,
+                .split = "one"},
+               r.args, r.draft);
+  r.draft.expect(*kind);
+}
+
+/// Switches of kernels, and what the router does beside its product.
+void import_small(Recipe& r) {
+  Draft& draft = r.draft;
+  const auto first = [&](std::initializer_list<std::string_view> names) {
+    return r.args.find(names);
+  };
+  const auto kernel = [&](const char* key, const Setting* switched, bool both) {
+    if (switched == nullptr || (!both && !r.args.on(switched->name))) return;
+    draft.set_where_used(key, r.args.on(switched->name) ? "fused" : "unfused", {switched});
+  };
+  kernel("runtime.kernels.rope", r.field({"use_fused_rope"}), true);
+  kernel("runtime.kernels.activation", r.field({"use_fused_swiglu"}), true);
+  if (draft.count("model.moe.experts").value_or(0) < 2) return;
+  kernel("moe.permutation",
+         first({"moe_config.use_fused_ops_permute", "model.model_config.use_fused_ops_permute"}),
+         false);
+  kernel(
+      "runtime.kernels.router",
+      first({"moe_config.use_fused_ops_topkrouter", "model.model_config.use_fused_ops_topkrouter"}),
+      false);
+  const auto above = [&](const char* key, const Setting* factor) {
+    const bool positive =
+        factor != nullptr && !factor->words.empty() &&
+        (factor->words.front() == "True" || parse_number(factor->words.front()).value_or(0) > 0);
+    if (positive) draft.set_where_used(key, "true", {factor});
+  };
+  above("moe.router.aux_loss",
+        first({"moe_config.aux_loss_factor", "moe_config.aux_loss_factors",
+               "moe_config.use_moe_auxloss", "model.model_config.aux_loss_factor",
+               "model.model_config.moe_aux_loss_coeff"}));
+  above("moe.router.z_loss", first({"moe_config.z_loss_factor"}));
+  above("model.moe.correction_bias",
+        first({"moe_config.expert_bias", "model.model_config.moe_router_enable_expert_bias"}));
+  const Setting* type =
+      first({"moe_config.router_dense_type", "model.model_config.router_dense_type",
+             "model.model_config.moe_router_dtype"});
+  if (type != nullptr && r.args.text(type->name).find("32") != std::string::npos)
+    draft.set_where_used("moe.router.precision", "fp32", {type});
+  const Setting* score = first({"moe_config.use_gating_sigmoid", "model.model_config.scoring_func",
+                                "model.model_config.moe_router_score_function"});
+  if (score != nullptr && (r.args.on(score->name) || r.args.text(score->name) == "sigmoid"))
+    draft.set_where_used("moe.router.score", "sigmoid", {score});
+}
+
 }  // namespace
 
 std::optional<std::int64_t> import_mindformers(const std::string& path, const std::string& text,
@@ -320,6 +386,8 @@ std::optional<std::int64_t> import_mindformers(const std::string& path, const st
   import_cut(recipe);
   import_recompute(recipe);
   import_runtime(recipe);
+  import_adapters(recipe);
+  import_small(recipe);
   return options.devices ? options.devices : shipped;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "imported_adapters.hpp"
 #include "stepcast/base/foreign_document.hpp"
 #include "structured.hpp"
 
@@ -74,13 +75,14 @@ std::string_view switched_flag(const Setting& s, const std::string& value) {
   };
   const bool off = !is_true(s);
   const bool sharded = value == "mcore_distributed_optim" || value == "distributed_fused_adam";
-  const std::array<Switch, 9> switches{
+  const std::array<Switch, 11> switches{
       {{"model.bias", "--disable-bias-linear", off},
        {"model.add_bias_linear", "--disable-bias-linear", off},
        {"model.activation", "--swiglu", value.ends_with("swiglu")},
        {"model.gated_linear_unit", "--swiglu", !off},
        {"model.apply_rope_fusion", "--no-rope-fusion", off},
-
+       {"model.bias_activation_fusion", "--no-bias-swiglu-fusion", off},
+       {"model.overlap_p2p_comm", "--no-overlap-p2p-communication", off},
        {"model.share_embeddings_and_output_weights", "--untie-embeddings-and-output-weights", off},
        {"model.gradient_accumulation_fusion", "--no-gradient-accumulation-fusion", off},
        {"ddp.grad_reduce_in_fp32", "--grad-reduce-in-bf16", off},
@@ -145,6 +147,39 @@ void translate(Translation& all, const Setting& s, Draft& draft) {
   all.add(s, name, is_switch ? std::vector<std::string>{} : s.words);
 }
 
+/// Adapters of Megatron-Bridge's `peft:`, or of NeMo's `model.peft:`.
+void import_peft(const std::vector<Setting>& settings, Draft& draft) {
+  Arguments arguments{settings, draft.wrong()};
+  const Setting* kind = arguments.find("peft._target_");
+  const Setting* scheme = arguments.find("model.peft.peft_scheme");
+  const bool bridge = kind != nullptr || arguments.find("peft.dim") != nullptr;
+  const std::string name = bridge ? arguments.text("peft._target_", "lora")
+                                  : arguments.text("model.peft.peft_scheme", "none");
+  if (!bridge && (scheme == nullptr || name == "none")) return;
+  const auto ends = [&name](std::string_view end) { return name.ends_with(end); };
+  const bool canonical = bridge && (ends("CanonicalLoRA") || ends("canonical_lora"));
+  if (!canonical && (!(ends(".LoRA") || name == "LoRA" || name == "lora")))
+    return arguments.fail(bridge ? *kind : *scheme,
+                          "is '" + name +
+                              "', which training.adapters lacks, allowed: lora, canonical_lora, "
+                              "or without it");
+  const auto find = [&](const char* own, const char* older) {
+    return arguments.find(bridge ? own : older);
+  };
+  AdapterFlags flags{
+      .rank = find("peft.dim", "model.peft.lora_tuning.adapter_dim"),
+      .targets = find("peft.target_modules", "model.peft.lora_tuning.target_modules"),
+      .dropout = find("peft.dropout", "model.peft.lora_tuning.adapter_dropout"),
+      .otherwise = 32,
+      .usual = {"linear_qkv"}};
+  if (bridge) flags.usual = {"linear_qkv", "linear_proj", "linear_fc1", "linear_fc2"};
+  if (canonical)
+    flags.usual = {"linear_q",        "linear_k",      "linear_v",  "linear_proj",
+                   "linear_fc1_gate", "linear_fc1_up", "linear_fc2"};
+  set_adapters(flags, arguments, draft);
+  if (kind != nullptr) draft.expect(*kind);
+}
+
 }  // namespace
 
 std::optional<std::int64_t> import_nemo(const std::string& path, const std::string& text,
@@ -171,6 +206,7 @@ std::optional<std::int64_t> import_nemo(const std::string& path, const std::stri
     std::erase_if(all.launch.settings,
                   [](const Setting& s) { return s.name.starts_with("--recompute-"); });
   const auto devices = import_flags(Framework::megatron, std::move(all.launch), options, draft);
+  import_peft(settings, draft);
   // What is switched off here the framework may do where nothing is said.
   for (const Setting& setting : settings)
     if (const auto row = find_flag(Framework::nemo, setting.name); row && !is_true(setting))

@@ -9,16 +9,12 @@
 #include "printed_names.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/text.hpp"
+#include "unknown_names.hpp"
 
 // The arguments that Megatron-LM, MindSpeed-LLM and Megatron-DeepSpeed print when they start: each
 // one with its value, defaults too, so that no shell is left to follow.
 namespace stepcast::launch {
 namespace {
-
-struct Printed {
-  std::string name, value;
-  Place place;
-};
 
 bool is_name(std::string_view text) {
   return !text.empty() &&
@@ -111,9 +107,9 @@ Log read_log(const std::string& path, std::string_view text) {
   return log;
 }
 
-const Printed* find_printed(const Log& log, std::string_view name) {
-  const auto found = std::ranges::find(log.arguments, name, &Printed::name);
-  return found == log.arguments.end() ? nullptr : &*found;
+const Printed* find_printed(const std::vector<Printed>& all, std::string_view name) {
+  const auto found = std::ranges::find(all, name, &Printed::name);
+  return found == all.end() ? nullptr : &*found;
 }
 
 bool is_nothing(std::string_view value) {
@@ -197,44 +193,45 @@ constexpr std::array<Need, 9> needs{{{"num_query_groups", "group_query_attention
                                      {"cp_comm_type", "context_parallel_size"}}};
 
 /// Whether what a name counts with is printed, and off.
-bool counts_for_nothing(const Log& log, std::string_view name) {
+bool counts_for_nothing(const std::vector<Printed>& all, std::string_view name) {
   const auto need = std::ranges::find(needs, name, &Need::name);
   if (need == needs.end()) return false;
-  const Printed* other = find_printed(log, need->other);
+  const Printed* other = find_printed(all, need->other);
   return other != nullptr && (is_nothing(other->value) || other->value == "1");
 }
 
 class Arranger {
  public:
-  Arranger(Framework framework, const Log& log, const ImportOptions& options, Draft& draft)
-      : framework_{framework}, log_{log}, options_{options}, draft_{draft} {}
+  Arranger(Framework framework, const std::vector<Printed>& all)
+      : framework_{framework}, all_{all} {}
 
   Launch launch(const std::string& path) {
     Launch launch{path, {}, {}, {}, {}, {}};
-    for (const Printed& printed : log_.arguments) add(printed, launch);
-    const Printed* padded = find_printed(log_, "padded_vocab_size");
-    if (log_.padded && (padded == nullptr || is_nothing(padded->value))) add(*log_.padded, launch);
-    if (const Printed* size = find_printed(log_, "world_size"))
+    for (const Printed& printed : all_) add(printed, launch);
+    if (const Printed* size = find_printed(all_, "world_size"))
       launch.devices = Setting{"world_size", {size->value}, size->place, false, "world_size"};
     return launch;
   }
+  /// Names of no table that are not switched off.
+  const std::vector<Setting>& unknown() const { return unknown_; }
 
  private:
   void add(const Printed& printed, Launch& launch) {
     if (is_printed_default(printed.name, printed.value)) return;
-    if (counts_for_nothing(log_, printed.name)) return;
+    if (counts_for_nothing(all_, printed.name)) return;
     const auto flag = flag_of(framework_, printed.name);
-    if (!flag) return unknown(printed);
+    if (!flag) return add_unknown(printed);
     const auto row = find_flag(framework_, flag->name);
     if (row->treatment == Treatment::ignored) return;
-    Setting setting{flag->name, {}, printed.place, false, printed.name};
+    Setting setting{
+        flag->name, {}, printed.place, false, printed.shown.empty() ? printed.name : printed.shown};
     if (flag->off) {
       if (printed.value == "False") launch.settings.push_back(std::move(setting));
       return;
     }
     const bool open = row->treatment != Treatment::taken;
     if (is_nothing(printed.value) || (open && is_zero(printed.value))) return;
-    if (row->arity == Arity::none && printed.value == "True") {
+    if (row->arity == Arity::none && (printed.value == "True" || printed.value == "1")) {
       launch.settings.push_back(std::move(setting));
       return;
     }
@@ -248,32 +245,35 @@ class Arranger {
   }
 
   /// A name of no table says something only where it is not switched off.
-  void unknown(const Printed& printed) {
+  void add_unknown(const Printed& printed) {
     if (is_nothing(printed.value) || is_zero(printed.value)) return;
-    if (options_.ignore_unknown)
-      return draft_.note({printed.place, printed.name, "is unknown and was ignored"});
-    draft_.wrong({printed.place, printed.name,
-                  "is " + printed.value + ", and no known argument of " +
-                      std::string(flag_table(framework_).title) +
-                      " (--ignore-unknown lists such arguments instead)"});
+    unknown_.push_back({printed.name, {printed.value}, printed.place, false, printed.shown});
   }
 
   Framework framework_;
-  const Log& log_;
-  const ImportOptions& options_;
-  Draft& draft_;
+  const std::vector<Printed>& all_;
+  std::vector<Setting> unknown_;
 };
 
 Framework framework_of(const Log& log) {
   for (const char* name : {"deepspeed_config", "zero_stage", "ds_sequence_parallel_size"})
-    if (find_printed(log, name) != nullptr) return Framework::megatron_deepspeed;
+    if (find_printed(log.arguments, name) != nullptr) return Framework::megatron_deepspeed;
   const bool titled = log.title.find("mindspeed") != std::string::npos;
   for (const char* name : {"use_fused_rmsnorm", "context_parallel_algo", "use_ascend_mc2"})
-    if (titled || find_printed(log, name) != nullptr) return Framework::mindspeed;
+    if (titled || find_printed(log.arguments, name) != nullptr) return Framework::mindspeed;
   return Framework::megatron;
 }
 
 }  // namespace
+
+Launch arranged(Framework framework, const std::vector<Printed>& arguments, const std::string& path,
+                const ImportOptions& options, Draft& draft) {
+  Arranger arranger{framework, arguments};
+  Launch launch = arranger.launch(path);
+  settle_unknown(framework, arranger.unknown(), arguments.size(), options.ignore_unknown, {},
+                 draft);
+  return launch;
+}
 
 std::string read_printed(const std::string& path, const SearchPath& search) {
   const auto file = find_file(path, {}, search);
@@ -303,7 +303,11 @@ std::optional<std::int64_t> import_arguments(const std::string& path, const std:
                        "prints no arguments, allowed: the log of a run from its start, with the "
                        "list between '---- arguments ----' and '---- end of arguments ----'"}});
   const Framework framework = framework_of(log);
-  Launch launch = Arranger{framework, log, options, draft}.launch(path);
+  std::vector<Printed> arguments = log.arguments;
+  const Printed* padded = find_printed(arguments, "padded_vocab_size");
+  if (log.padded && (padded == nullptr || is_nothing(padded->value)))
+    arguments.push_back(*log.padded);
+  Launch launch = arranged(framework, arguments, path, options, draft);
   const auto devices =
       framework == Framework::megatron_deepspeed
           ? import_megatron_deepspeed_launch(path, std::move(launch), options, draft)

@@ -21,6 +21,11 @@ constexpr PrintedName names[] = {
     {"perform_initialization", "--no-initialization", true},
     {"enable_gloo_process_groups", "--disable-gloo-process-groups", true},
     {"moe_token_dropping", "--disable-moe-token-dropping", true},
+    {"num_moe_experts", "--num-experts"},
+    {"cpu_offloading_num_layers", "--cpu-offloading-num-layers"},
+    {"bias_activation_fusion", "--no-bias-swiglu-fusion", true},
+    {"layernorm_zero_centered_gamma", "--apply-layernorm-1p"},
+    {"async_tensor_model_parallel_allreduce", "--no-async-tensor-model-parallel-allreduce", true},
 };
 
 /// What is worked out of flags, or says nothing about a step.

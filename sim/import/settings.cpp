@@ -2,6 +2,7 @@
 
 #include "forms.hpp"
 #include "stepcast/base/text.hpp"
+#include "unknown_names.hpp"
 
 // Settings against the table of their framework.
 namespace stepcast::launch {
@@ -33,7 +34,7 @@ void check_arity(const Flag& flag, const Setting& setting, Draft& draft) {
       words == 1 && (setting.words.front() == "true" || setting.words.front() == "True");
   if (flag.arity == Arity::none && words > 0 && !said && !is_off(setting))
     draft.wrong({setting.place, setting.shown(),
-                 "takes no value, and '" + setting.words.front() + "' stands behind it"});
+                 "takes no value, but has '" + setting.words.front() + "'"});
 }
 
 /// Whether the value is one of those, with | between them, that ask for nothing.
@@ -68,23 +69,14 @@ void check_refused(const Flag& flag, const Setting& setting, Draft& draft) {
 }  // namespace
 
 void check_settings(Framework framework, const std::vector<Setting>& settings, bool ignore_unknown,
-                    Draft& draft) {
-  std::vector<std::string> known;
+                    Draft& draft, const std::string& program) {
+  std::vector<Setting> unknown;
   std::set<std::string_view> sections;  // said once, at their first key
   for (const Setting& setting : settings) {
     const auto flag = find_flag(framework, setting.name);
     if (flag && flag->section && !is_off(setting) && !sections.insert(flag->name).second) continue;
     if (!flag) {
-      if (ignore_unknown) {
-        draft.note(setting, "is unknown and was ignored");
-        continue;
-      }
-      if (known.empty()) known = flag_names(framework);
-      const auto near = nearest(setting.name, known);
-      draft.wrong({setting.place, setting.shown(),
-                   "is no known flag of " + std::string(flag_table(framework).title) +
-                       (near ? ", did you mean " + *near + "?" : "") +
-                       " (--ignore-unknown lists such flags instead)"});
+      unknown.push_back(setting);
       continue;
     }
     switch (flag->treatment) {
@@ -101,6 +93,7 @@ void check_settings(Framework framework, const std::vector<Setting>& settings, b
         break;
     }
   }
+  settle_unknown(framework, unknown, settings.size(), ignore_unknown, program, draft);
 }
 
 std::optional<std::int64_t> devices_of(const Launch& launch, const ImportOptions& options,

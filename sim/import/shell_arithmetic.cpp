@@ -82,7 +82,7 @@ struct Sum {
       fail("is too large, allowed: whole numbers of 64 bits");
     at = static_cast<std::size_t>(end - text.data());
     if (error == std::errc::invalid_argument || (at < text.size() && is_word(text[at])))
-      fail("holds a number that is none of base " + std::to_string(base));
+      fail("has a number that is not of base " + std::to_string(base));
     return value;
   }
   static bool is_word(char c) {

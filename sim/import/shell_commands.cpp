@@ -22,8 +22,11 @@ bool one_of(const std::string& word, std::initializer_list<std::string_view> all
   return std::ranges::find(all, word) != all.end();
 }
 
-/// A training script with flags behind it.
+/// A training script with flags behind it, or the program of ms-swift.
 bool launches(const std::vector<Traced>& words) {
+  if (words.size() > 2 && last_name(words[0].text) == "swift" &&
+      one_of(words[1].text, {"sft", "pt"}))
+    return true;
   const auto is_program = [](const Traced& w) {
     return w.text.ends_with(".py") || w.text == "-m" || w.text == "--module";
   };

@@ -27,7 +27,10 @@ std::size_t behind_program(const Words& words) {
   // `python -m package.train`, where -m of a launcher is not the last one.
   for (std::size_t i = words.size(); i-- > 0;)
     if (words[i].text == "-m" || words[i].text == "--module") return std::min(i + 2, words.size());
-  return 0;
+  // `swift sft --model ..`
+  return words.size() > 2 && !words[0].text.starts_with('-') && words[0].text.ends_with("swift")
+             ? 2
+             : 0;
 }
 
 /// `--a b c --d=e` as settings. Words before the first flag go nowhere.
@@ -55,7 +58,7 @@ void read_launcher(const shell::Shell& shell, const Words& words, std::size_t un
     std::string_view name;
     std::optional<Setting> Launch::*target;
   };
-  static constexpr std::array<Option, 15> options{
+  static constexpr std::array<Option, 18> options{
       {{"--nproc_per_node", &Launch::devices_per_node},
        {"--nproc-per-node", &Launch::devices_per_node},
        {"--local_worker_num", &Launch::devices_per_node},
@@ -66,6 +69,9 @@ void read_launcher(const shell::Shell& shell, const Words& words, std::size_t un
        {"--num_nodes", &Launch::nodes},
        {"--nodes", &Launch::nodes},
        {"-N", &Launch::nodes},
+       {"--num_machines", &Launch::nodes},
+       {"--num_processes", &Launch::devices},
+       {"--config_file", &Launch::launcher_config},
        {"--worker_num", &Launch::devices},
        {"--ntasks", &Launch::devices},
        {"-n", &Launch::devices},
@@ -202,7 +208,7 @@ std::string words_of_missing(const std::vector<std::pair<std::string, Place>>& m
     text += (i > 0 ? ", " : "") + std::string(number ? "$" : "") + name + " (line " +
             std::to_string(place.line) + ")";
   }
-  if (arguments) text += "; give arguments of the script behind --";
+  if (arguments) text += "; give arguments of the script after --";
   if (variables) text += "; give variables by --env NAME=VALUE";
   return text;
 }
@@ -286,6 +292,8 @@ Launch read_shell(const std::string& path, const std::string& text, const ShellI
   read_launcher(shell, words, program, launch);
   if (program > 0) launch.program = words[program - 1].text;
   launch.other_words = other_words_of(words, program);
+  for (std::size_t i = program; i < words.size() && !words[i].text.starts_with('-'); ++i)
+    launch.first_words.push_back(words[i].text);
   const Place batch{path, 1, 1};  // the lines of Slurm
   const bool whole = launch.devices || launch.devices_per_node;
   if (!whole && !slurm.nodes.empty() && !slurm.of_node.empty()) {

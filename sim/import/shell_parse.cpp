@@ -210,7 +210,7 @@ std::vector<Word> Parser::elements() {
       if (const std::size_t end = index_end(at_); end != at_ && text().compare(end, 1, "=") == 0)
         fail("gives an element its place in a list, allowed: NAME[index]=value");
       all.push_back(word());
-      if (at_ == before) fail("stands in a list of words, allowed there: words and ')'");
+      if (at_ == before) fail("is no word, allowed in this list: words and ')'");
     }
   }
 }

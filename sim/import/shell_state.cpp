@@ -24,7 +24,7 @@ Traced Shell::unknown_value(std::uint32_t origin) const {
 
 /// The variable of this name, made where it is not there.
 Variable& Shell::variable(const std::string& name, std::uint32_t origin) {
-  if (name == "IFS") refuse(sources_, origin, "changes IFS, by which words are told apart");
+  if (name == "IFS") refuse(sources_, origin, "changes IFS, which separates words");
   if (state_.fixed.contains(name))
     refuse(sources_, origin, "changes " + name + ", which is readonly");
   if (!state_.variables.contains(name)) state_.order.push_back(name);

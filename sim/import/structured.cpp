@@ -96,7 +96,11 @@ Node parse_toml(const std::string& text, const std::string& name) {
 
 std::vector<Setting> checked_settings(Framework framework, const Node& root,
                                       const ImportOptions& options, Draft& draft) {
-  std::vector<Setting> settings = flattened(root);
+  return checked(framework, flattened(root), options, draft);
+}
+
+std::vector<Setting> checked(Framework framework, std::vector<Setting> settings,
+                             const ImportOptions& options, Draft& draft) {
   check_settings(framework, settings, options.ignore_unknown, draft);
   // What is ignored, or set to nothing, says nothing of the job.
   std::erase_if(settings, [&](const Setting& setting) {

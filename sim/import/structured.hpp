@@ -14,11 +14,23 @@ Node parse_toml(const std::string& text, const std::string& name);
 /// The launch of a tree: its settings checked against the table; those without effect dropped.
 std::vector<Setting> checked_settings(Framework framework, const Node& root,
                                       const ImportOptions& options, Draft& draft);
+/// The same of settings that were read already.
+std::vector<Setting> checked(Framework framework, std::vector<Setting> settings,
+                             const ImportOptions& options, Draft& draft);
 
 std::optional<std::int64_t> import_mindformers(const std::string& path, const std::string& text,
                                                const ImportOptions& options, Draft& draft);
 std::optional<std::int64_t> import_torchtitan(const std::string& path, const std::string& text,
                                               const ImportOptions& options, Draft& draft);
+/// The same of keys of a TOML that were read already.
+std::optional<std::int64_t> import_torchtitan_settings(const std::vector<Setting>& settings,
+                                                       const ImportOptions& options, Draft& draft);
+/// torchtitan's models that have a flavor of this name, with blanks between them.
+std::string torchtitan_models_of(std::string_view flavor);
+/// A function of torchtitan's config_registry.py, of 2026.
+std::optional<std::int64_t> import_torchtitan_python(const std::string& path,
+                                                     const std::string& text,
+                                                     const ImportOptions& options, Draft& draft);
 std::optional<std::int64_t> import_nemo(const std::string& path, const std::string& text,
                                         const ImportOptions& options, Draft& draft);
 /// A file as a scenario elsewhere names it. Throws InputError for standard input, which has no

@@ -351,10 +351,8 @@ void import_rest(Job& job) {
 
 }  // namespace
 
-std::optional<std::int64_t> import_torchtitan(const std::string& path, const std::string& text,
-                                              const ImportOptions& options, Draft& draft) {
-  const std::vector<Setting> settings =
-      checked_settings(Framework::torchtitan, parse_toml(text, path), options, draft);
+std::optional<std::int64_t> import_torchtitan_settings(const std::vector<Setting>& settings,
+                                                       const ImportOptions& options, Draft& draft) {
   Arguments args{settings, draft.wrong()};
   const std::string model = args.text("model.name", "llama3"),
                     flavor = args.text("model.flavor", "debugmodel");
@@ -387,6 +385,20 @@ std::optional<std::int64_t> import_torchtitan(const std::string& path, const std
   import_precision(job);
   import_rest(job);
   return devices;
+}
+
+std::optional<std::int64_t> import_torchtitan(const std::string& path, const std::string& text,
+                                              const ImportOptions& options, Draft& draft) {
+  return import_torchtitan_settings(
+      checked_settings(Framework::torchtitan, parse_toml(text, path), options, draft), options,
+      draft);
+}
+
+std::string torchtitan_models_of(std::string_view flavor) {
+  std::string all;
+  for (const Flavor& known : flavors)
+    if (known.flavor == flavor) all += (all.empty() ? "" : " ") + std::string(known.model);
+  return all;
 }
 
 }  // namespace stepcast::launch

@@ -6,6 +6,62 @@
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast::judge {
+namespace {
+
+/// Rounding does not make a segment host-bound: the part of a second that SimGrid's clock resolves.
+constexpr double clock_noise = 1e-11;
+constexpr double host_bound_margin = 1e-9;
+/// A host goes on when its device has fewer things before it.
+constexpr std::size_t fill_up_below = 32;
+
+/// Whether the host makes a kernel for something of the program.
+bool compiles(const StageProgram& program) {
+  const auto makes = [](const OperatorCost& cost) { return cost.compile > 0; };
+  const auto any = [&](const std::vector<Segment>& segments) {
+    return std::ranges::any_of(segments, &Segment::compiles);
+  };
+  return makes(program.send_issue) || any(program.segments) ||
+         std::ranges::any_of(program.variants, any) ||
+         std::ranges::any_of(program.calls, [&](const StageCall& c) { return makes(c.issue); });
+}
+
+}  // namespace
+
+void Lane::work() {
+  if (working_) return;
+  working_ = true;
+  while (!busy_ && !jobs_.empty()) {
+    const Then job = std::move(jobs_.front());
+    jobs_.pop_front();
+    busy_ = true;
+    job();
+    if (taken) taken();
+  }
+  working_ = false;
+}
+
+void Mark::reach() {
+  reached_ = true;
+  for (const Then& next : std::exchange(waiting_, {})) next();
+}
+
+Job::Eager Job::eager(const StageProgram& program) {
+  const auto begins_early = [](const Instructions& code) {
+    return std::ranges::any_of(code, [](const Instruction& instruction) {
+      const auto* start = std::get_if<Communicate>(&instruction);
+      return start != nullptr && !start->after_compute;
+    });
+  };
+  for (const ChunkProgram& chunk : program.chunks)
+    for (const Instructions* code :
+         {&chunk.forward, &chunk.first_forward, &chunk.backward, &chunk.last_backward,
+          &chunk.backward_input, &chunk.backward_weight, &chunk.last_backward_weight})
+      if (begins_early(*code)) return Eager::always;
+  for (const ChunkProgram& chunk : program.chunks)
+    if (std::ranges::any_of(chunk.paired, begins_early)) return Eager::always;
+  if (begins_early(program.epilogue)) return Eager::always;
+  return begins_early(program.prologue) ? Eager::prologue : Eager::never;
+}
 
 Job::Job(const JudgeInput& input)
     : input_{input},
@@ -16,21 +72,35 @@ Job::Job(const JudgeInput& input)
   for (const StageProgram& program : input.step.programs) {
     std::array<std::uint32_t, group_kinds> next{};
     auto& ordinals = ordinal_.emplace_back();
+    ordinals.reserve(program.calls.size());
     for (const StageCall& call : program.calls)
       ordinals.push_back(call.over_host_link() ? 0 : next[static_cast<std::size_t>(call.group)]++);
+    eager_.push_back(eager(program));
   }
   for (std::uint32_t r = 0; r < input.placement.world(); ++r) {
     // Without folding, rank and class are one number.
     expects(input.step.network.classes.class_of[r] == r, "the judge folds no ranks");
-    Actors& a = ranks_.emplace_back();
+    Member& a = ranks_.emplace_back();
     a.rank = r;
     a.stage = input.placement.stage_of(Rank{r}).value;
-    a.slots.resize(program(a).slots);
-    a.forwards.resize(static_cast<std::size_t>(input.step.shape.chunks));
-    a.gradients = a.forwards;
+    const KindPrograms* kinds = input.step.kinds;
+    a.program =
+        kinds ? &kinds->programs[kinds->of_rank[r]][a.stage] : &input.step.programs[a.stage];
+    a.spec = kinds ? &kinds->hosts[kinds->of_rank[r]] : &input.step.host;
+    a.compiles = compiles(*a.program);
+    a.host.slots.resize(a.program->slots);
+    a.host.forwards.resize(static_cast<std::size_t>(input.step.shape.chunks));
+    a.host.gradients = a.host.forwards;
+    a.device.taken = [this, &a] {
+      if (a.device.waiting() < fill_up_below) advance(a);
+    };
+    set_stalls(a);
   }
   // Flows must be known to SimGrid before its platform is sealed.
   calls_.plan_all();
+  for (Member& a : ranks_)
+    for (std::size_t kind = 0; kind < group_kinds; ++kind)
+      a.groups[kind] = calls_.group(static_cast<GroupKind>(kind), Rank{a.rank});
 }
 
 std::uint32_t Job::host_of(std::uint32_t rank) const {
@@ -39,36 +109,82 @@ std::uint32_t Job::host_of(std::uint32_t rank) const {
                                      : input_.host_of_rank[rank];
 }
 
-/// Keeps the host's actor alive until the device has finished the queued work.
-void Job::add_rank(Actors& a) {
-  const std::string name = "rank:" + std::to_string(a.rank);
-  const std::uint32_t host = host_of(a.rank);
-  // Served lanes are servants: the world ends when all hosts have ended.
-  const auto served = [this, host](Lane& lane, const std::string& its_name) {
-    lane.begin = [this, host, &lane, its_name] {
-      world_.add_actor(
-          host, its_name, [&lane] { lane.work(); }, true);
-    };
-  };
-  served(a.device, name + ".device");
-  for (std::size_t s = 0; s < streams; ++s)
-    served(a.stream[s], name + ".stream" + std::to_string(s));
-  for (std::size_t c = 0; c < channels; ++c)
-    served(a.channel[c], name + ".channel" + std::to_string(c));
-  world_.add_actor(
-      host, name + ".host", [this, &a] { run_host(a); }, false);
-}
-
 Timeline Job::run() {
-  for (Actors& a : ranks_) add_rank(a);
-  world_.run();
+  world_.run([this] {
+    for (Member& a : ranks_) advance(a);
+  });
+  refuse_standstill();
   return timeline();
 }
 
-void Job::waited(Actors& a, double from, double moving, ExposedKind kind, const HostReady& host,
+void Job::refuse_standstill() const {
+  for (const Member& a : ranks_)
+    if (a.device_step < step_ends_.size())
+      throw EngineError("rank " + std::to_string(a.rank) + " of stage " + std::to_string(a.stage) +
+                        " waits for ever");
+}
+
+/// Operators that follow each other without a wait for the host are one execution.
+void Job::run_operators(Member& a) {
+  while (a.left > 0) {
+    if (a.launched.empty()) {
+      // The host is held, or comes with more.
+      a.awaits_operator = true;
+      return advance(a);
+    }
+    const double begin = now();
+    book(a, a.launched.front(), begin);
+    if (a.launched.front().ready > begin)
+      return world_.at(a.launched.front().ready, [this, &a] { run_operators(a); });
+    double end = begin;
+    while (a.left > 0 && !a.launched.empty()) {
+      Launched& next = a.launched.front();
+      if (next.ready > end) break;
+      book(a, next, end);
+      end = end_of_work(a, *next.cost, end);
+      a.launched.pop_front();
+      --a.left;
+      a.ends.push_back(end);
+      // A place in the queue is free, from `end` on.
+      advance(a);
+    }
+    a.segment_worked += end - begin;
+    if (end > begin)
+      return world_.work(host_of(a.rank), end - begin, [this, &a] { run_operators(a); });
+  }
+  end_segment(a);
+}
+
+/// What compiling holds up, once for each operator.
+void Job::book(Member& a, Launched& launched, double device) const {
+  if (!a.compiles || std::exchange(launched.booked, true)) return;
+  a.lag.wait(launched.free, launched.freed);
+  a.compile_stall += a.lag.issue({launched.host.main, launched.host.worker, device}, *launched.cost,
+                                 a.host.factor);
+}
+
+void Job::end_segment(Member& a) {
+  // Longer than its operators: the device has waited for the host.
+  const double took = now() - a.begun, worked = a.segment_worked;
+  RankTimes& times = this->times(a);
+  times.computing += Seconds{worked};
+  a.worked += worked;
+  times.segments += 1;
+  times.clock += Seconds{a.segment_lost};
+  if (took > worked * (1 + host_bound_margin) + clock_noise) {
+    times.host_bound_segments += 1;
+    // What late kernels cost is told apart from plain dispatch.
+    const double compiled = std::min(a.compile_stall, took - worked);
+    times.host_stall += Seconds{took - worked - compiled};
+    times.compile_stall += Seconds{compiled};
+  }
+  a.device.done();
+}
+
+void Job::waited(Member& a, double from, double moving, ExposedKind kind, const HostReady& host,
                  bool pipeline) {
   // The wait itself counts from when something moved; before that the rank waits for others.
-  const double to = ReferenceWorld::now();
+  const double to = now();
   if (to <= from) return;
   // Only that part of the movement that the compute stream has waited for.
   moving = std::clamp(moving, from, to);
@@ -79,56 +195,86 @@ void Job::waited(Actors& a, double from, double moving, ExposedKind kind, const 
   a.lag.take(std::max(0.0, std::min(host.at, moving) - std::max(host.prompt, from)));
 }
 
-/// All members are there when the last one comes; it moves the bytes, the others wait.
-void Job::meet(Actors& a, std::uint32_t call, std::uint64_t made, Issued& issued) {
-  const StageCall& own = program(a).calls[call];
-  const std::uint64_t group = input_.placement.group_key(own.group, Rank{a.rank});
+/// All members are there when the last one comes; then the bytes move.
+void Job::meet(Member& a, std::uint32_t call, std::uint64_t made, Issued& issued, Then next) {
+  const StageCall& own = a.program->calls[call];
+  const Group* const group = a.groups[static_cast<std::size_t>(own.group)];
   // The same group meets again and again: `made` counts its calls.
-  auto& place = meetings_[{own.group, group, made}];
+  auto& place = meetings_[{group, made}];
   if (!place) place = std::make_shared<Met>();
   const std::shared_ptr<Met> met = place;
   met->members.emplace_back(a.rank, &issued, own.kind, 0);
-  if (met->members.size() < input_.placement.group(own.group, Rank{a.rank}).size())
-    return met->over.await();
+  met->over.then(std::move(next));
+  if (met->members.size() < group->members) return;
   // Taken out before the bytes move, since the next call of the group may come meanwhile.
-  meetings_.erase({own.group, group, made});
+  meetings_.erase({group, made});
   // Bytes move from when all are there: that is the start for each of them.
   for (auto& [rank, member, kind, ticket] : met->members) {
-    member->start = ReferenceWorld::now();
+    member->start = now();
     ticket = ranks_[rank].log.open(member->start, kind);
   }
-  // Phase after phase, each until its last message has arrived.
-  for (const auto& phase : calls_.phases(own.group, Rank{a.rank}, ordinal_[a.stage][call]))
-    ReferenceWorld::sleep_until(world_.move(phase));
+  met->phases = &group->calls.at(ordinal_[a.stage][call]);
+  move(met, 0);
+}
+
+/// Phase after phase, each until its last message has arrived.
+void Job::move(const std::shared_ptr<Met>& met, std::size_t phase) {
+  if (phase < met->phases->size())
+    return world_.move((*met->phases)[phase], [this, met, phase] { move(met, phase + 1); });
   for (const auto& [rank, member, kind, ticket] : met->members)
-    ranks_[rank].log.close(ticket, ReferenceWorld::now());
+    ranks_[rank].log.close(ticket, now());
   met->over.reach();
 }
 
 /// The bytes hold the channel, the message arrives a latency later.
-void Job::transfer(Actors& a, Channel channel, Message message) {
+void Job::transfer(Member& a, Channel channel, Message message) {
   const NetworkHop& hop = input_.step.network.hop(channel, a.rank);
-  Actors& peer = ranks_[hop.peer];
+  Member& peer = ranks_[hop.peer];
   // The log opens on both ends, since either may be waiting for the message.
-  message.start = ReferenceWorld::now();
-  const auto own = a.log.open(message.start, ExposedKind::pipeline);
-  const auto its = peer.log.open(message.start, ExposedKind::pipeline);
+  message.start = now();
+  const std::pair tickets{a.log.open(message.start, ExposedKind::pipeline),
+                          peer.log.open(message.start, ExposedKind::pipeline)};
+  const auto through = [this, &a, &peer, channel, message, tickets] {
+    arrived(a, peer, channel, message, tickets);
+  };
   // A synthetic workload may give a latency in place of the network.
-  double latency = hop.flow.latency;
-  if (input_.step.boundary_latency)
-    latency = input_.step.boundary_latency->value();
-  else if (hop.flow.bytes > 0)
-    world_.send(host_of(a.rank), host_of(peer.rank), hop.flow.bytes);
-  message.arrival = ReferenceWorld::now() + latency;
-  a.log.close(own, message.arrival);
-  peer.log.close(its, message.arrival);
+  if (input_.step.boundary_latency || !(hop.flow.bytes > 0)) return through();
+  world_.send(host_of(a.rank), host_of(peer.rank), hop.flow.bytes, through);
+}
+
+void Job::arrived(Member& a, Member& peer, Channel channel, Message message,
+                  std::pair<CommunicationLog::Ticket, CommunicationLog::Ticket> tickets) {
+  const double latency = input_.step.boundary_latency
+                             ? input_.step.boundary_latency->value()
+                             : input_.step.network.hop(channel, a.rank).flow.latency;
+  message.arrival = now() + latency;
+  a.log.close(tickets.first, message.arrival);
+  peer.log.close(tickets.second, message.arrival);
   a.last_send_start = message.start;
   // Messages of other channels may arrive later.
   a.last_send_arrival = std::max(a.last_send_arrival, message.arrival);
   ++a.sends_done;
-  a.sent.tell();
+  if (const Then sent = a.sent) sent();
   peer.inbox.push_back(message);
-  peer.received.tell();
+  if (const Then received = std::exchange(peer.received, nullptr)) received();
+  a.channel[static_cast<std::size_t>(channel)].done();
+}
+
+/// Other messages may come before the wanted one.
+void Job::pick_up(Member& a, const Message& wanted, double from) {
+  const auto found =
+      std::ranges::find_if(a.inbox, [&](const Message& m) { return m.same_unit(wanted); });
+  if (found == a.inbox.end()) {
+    a.received = [this, &a, wanted, from] { pick_up(a, wanted, from); };
+    return;
+  }
+  const Message message = *found;
+  a.inbox.erase(found);
+  // Bytes are there, the latency may still run.
+  world_.at(message.arrival, [this, &a, from, start = message.start] {
+    waited(a, from, start, ExposedKind::pipeline, {}, true);
+    a.device.done();
+  });
 }
 
 /// Ranks that are done early wait for the last one.
@@ -143,7 +289,7 @@ Timeline Job::timeline() {
       step_ends_.size() == 1
           ? Seconds{end}
           : Seconds{(end - step_ends_.front()) / static_cast<double>(step_ends_.size() - 1)};
-  for (Actors& a : ranks_) {
+  for (Member& a : ranks_) {
     // Waiting for the last rank at the end counts as the pipeline's.
     if (end > a.end) a.log.add({a.end, end, {}, true});
     a.log.settle(unknown_time, unknown_time, a.books);

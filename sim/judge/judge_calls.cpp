@@ -1,6 +1,7 @@
 #include "judge_calls.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 
@@ -45,8 +46,9 @@ void add(LinkBytes& sum, const LinkBytes& more) {
 
 }  // namespace
 
-const Phases& Calls::phases(GroupKind kind, Rank rank, std::uint32_t nth) {
-  return planned_.at({kind, input_.placement.group_key(kind, rank)}).at(nth);
+const Group* Calls::group(GroupKind kind, Rank rank) const {
+  const auto found = planned_.find({kind, input_.placement.group_key(kind, rank)});
+  return found == planned_.end() ? nullptr : &found->second;
 }
 
 /// A group's calls are those of its first member's program.
@@ -55,14 +57,18 @@ void Calls::plan_all() {
   for (std::uint32_t r = 0; r < input_.placement.world(); ++r) {
     const std::uint32_t stage = input_.placement.stage_of(Rank{r}).value;
     const auto& calls = input_.step.programs[stage].calls;
+    // Each group once, by its first member.
+    std::array<std::optional<std::vector<Rank>>, group_kinds> members;
     for (std::uint32_t c = 0; c < calls.size(); ++c) {
       // A copy to the host is no message.
       if (calls[c].over_host_link()) continue;
       const GroupKind kind = calls[c].group;
-      // Each group once, by its first member.
-      if (input_.placement.group(kind, Rank{r}).front() != Rank{r}) continue;
-      planned_[{kind, input_.placement.group_key(kind, Rank{r})}].push_back(
-          plan(kind, Rank{r}, calls[c], map.calls[map.call_of[r][c]]));
+      auto& own = members[static_cast<std::size_t>(kind)];
+      if (!own) own = input_.placement.group(kind, Rank{r});
+      if (own->front() != Rank{r}) continue;
+      Group& group = planned_[{kind, input_.placement.group_key(kind, Rank{r})}];
+      group.members = own->size();
+      group.calls.push_back(plan(*own, calls[c], map.calls[map.call_of[r][c]]));
     }
   }
 }
@@ -135,9 +141,12 @@ ReferenceWorld::Part Calls::part(const Load& load, double latency) {
 
 /// What a step of the library costs beyond its bytes is no matter of the network: latencies are
 /// those of the fast path.
-Phases Calls::plan(GroupKind kind, Rank first, const StageCall& call, const NetworkCall& named) {
+Phases Calls::plan(const std::vector<Rank>& members, const StageCall& call,
+                   const NetworkCall& named) {
   std::vector<std::uint32_t> hosts, experts;
-  for (const Rank member : input_.placement.group(kind, first)) {
+  hosts.reserve(members.size());
+  experts.reserve(members.size());
+  for (const Rank member : members) {
     hosts.push_back(input_.host_of_rank.empty() ? input_.placement.device_of(member).value
                                                 : input_.host_of_rank[member.value]);
     experts.push_back(input_.placement.coordinates(member).ep);

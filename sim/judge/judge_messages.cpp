@@ -1,5 +1,6 @@
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -16,6 +17,8 @@ class Writer : private Patterns {
       : fabric_{fabric}, members_{members}, call_{call}, bytes_{call.bytes.value()} {
     sides_ = fabric.wires().sides();
     rings_ = fabric.wires().rings();
+    for (std::size_t i = 0; i < call.skew.factor.size(); ++i)
+      factor_[members[i]] = call.skew.factor[i];
   }
 
   std::vector<Turn> write(const std::string& algorithm);
@@ -26,7 +29,22 @@ class Writer : private Patterns {
   static Rings across(const Rings& parts);
 
   void flat(const std::string& pattern);
-  void all_to_all_in_turn(const Rings& sets, double per_pair);
+  /// Bytes from one member to another.
+  using Sizes = std::function<double(std::uint32_t from, std::uint32_t to)>;
+  static Sizes each(double bytes) {
+    return [bytes](std::uint32_t, std::uint32_t) { return bytes; };
+  }
+  /// What a member has for another one, in an exchange.
+  double part(std::uint32_t from, std::uint32_t to) const {
+    const double equal = bytes_ / count(members_);
+    return factor_.empty() ? equal : equal * factor_.at(call_.skew.senders ? from : to);
+  }
+  Sizes parts_of_pairs() const {
+    return [this](std::uint32_t from, std::uint32_t to) { return part(from, to); };
+  }
+  void all_to_all_at_once(const Rings& sets, const Sizes& bytes);
+  void all_to_all_in_turn(const Rings& sets, const Sizes& bytes);
+  void all_to_all_over_rails(const Rings& groups);
   void pipeline();
   void all_to_all_by_level();
   void parallel();
@@ -40,6 +58,7 @@ class Writer : private Patterns {
   const Ring& members_;
   const CollectiveCall& call_;
   double bytes_;
+  std::map<std::uint32_t, double> factor_;  ///< of unequal messages, by member
 };
 
 Rings Writer::parts(const Ring& members, bool super) const {
@@ -80,7 +99,7 @@ void Writer::flat(const std::string& pattern) {
       // handed on k times: half of the way on average.
       if (pattern == "ring") return ring_pass(sets, bytes_ * count(members_) / 2);
       if (pattern == "dimensions") return grid_exchange(members_, bytes_);
-      return mesh_pass(sets, bytes_ / count(members_));
+      return all_to_all_at_once(sets, parts_of_pairs());
     case send_recv:
       break;
   }
@@ -88,9 +107,32 @@ void Writer::flat(const std::string& pattern) {
   together({{{{members_[0], members_[1], bytes_}}, 1}});
 }
 
+void Writer::all_to_all_at_once(const Rings& sets, const Sizes& bytes) {
+  std::vector<Post> all = all_pairs(sets, 0);
+  for (Post& post : all) post.bytes = bytes(post.from, post.to);
+  then(std::move(all));
+}
+
+/// What goes to a member of another group goes over the one of its index in the own group first.
+void Writer::all_to_all_over_rails(const Rings& groups) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, double> inside, across;
+  for (const Ring& own : groups)
+    for (const std::uint32_t from : own)
+      for (const Ring& other : groups)
+        for (std::size_t i = 0; i < other.size(); ++i) {
+          inside[{from, own.at(i)}] += part(from, other[i]);
+          across[{own.at(i), other[i]}] += part(from, other[i]);
+        }
+  const auto sizes = [](const auto& of) {
+    return [&of](std::uint32_t from, std::uint32_t to) { return of.at({from, to}); };
+  };
+  all_to_all_at_once(groups, sizes(inside));
+  all_to_all_in_turn(Writer::across(groups), sizes(across));
+}
+
 /// Member i sends to the k-th after it in step k. Where no pair has a link of its own the steps
 /// load the same links and are one flow.
-void Writer::all_to_all_in_turn(const Rings& sets, double per_pair) {
+void Writer::all_to_all_in_turn(const Rings& sets, const Sizes& bytes) {
   const std::size_t size = sets.front().size();
   // Pairs have links of their own inside a mesh of one node only.
   const bool one_node = std::ranges::all_of(sets.front(), [&](std::uint32_t m) {
@@ -100,7 +142,10 @@ void Writer::all_to_all_in_turn(const Rings& sets, double per_pair) {
   std::vector<Post> all;
   for (std::size_t k = 1; k < size; ++k) {
     for (const Ring& set : sets)
-      for (std::size_t i = 0; i < size; ++i) all.push_back({set[i], set[(i + k) % size], per_pair});
+      for (std::size_t i = 0; i < size; ++i) {
+        const std::uint32_t to = set[(i + k) % size];
+        all.push_back({set[i], to, bytes(set[i], to)});
+      }
     // On links of their own the steps are phases, one after the other.
     if (own_links) then(std::exchange(all, {}));
   }
@@ -139,12 +184,25 @@ void Writer::pipeline() {
 /// under way, its node exchanges what is its own and what came before; the last to come is left.
 void Writer::all_to_all_by_level() {
   const Rings nodes = parts(members_, false), rails = across(nodes);
-  // A member has `each` for every other one; to a node go as many as it has members.
-  const double each = bytes_ / count(members_);
-  const Round between{all_pairs(rails, each * count(rails)), 1};
-  const Round inside{all_pairs(nodes, each), count(nodes) - 1};
+  Round between, inside;
+  std::vector<Post> last;
+  for (std::size_t n = 0; n < nodes.size(); ++n)
+    for (std::size_t turn = 0; turn < nodes.size(); ++turn) {
+      // What has come so many nodes far, to the member of like index here, is handed on.
+      const Ring &from = nodes[n], &here = nodes[(n + turn) % nodes.size()];
+      const bool is_last = turn + 1 == nodes.size();
+      for (std::size_t i = 0; i < here.size(); ++i) {
+        double whole = 0;
+        for (std::size_t j = 0; j < here.size(); ++j) {
+          const double own = part(from.at(i), here[j]);
+          whole += own;
+          if (i != j) (is_last ? last : inside.messages).push_back({here[i], here[j], own});
+        }
+        if (turn > 0) between.messages.push_back({from[i], here[i], whole});
+      }
+    }
   together({between, inside});
-  then(inside.messages);
+  then(std::move(last));
 }
 
 /// Half of the bytes inside first and half between first, then what each has left the other way.
@@ -203,8 +261,9 @@ void Writer::hierarchical(const std::string& patterns) {
   if (call_.kind == all_to_all) {
     // An exchange has two levels: inside the largest equal groups, then between them.
     const Rings groups = supers && super_nodes.size() > 1 ? super_nodes : nodes;
+    if (!factor_.empty()) return all_to_all_over_rails(groups);
     mesh_pass(groups, bytes_ / count(groups.front()));
-    return all_to_all_in_turn(across(groups), bytes_ / count(groups));
+    return all_to_all_in_turn(across(groups), each(bytes_ / count(groups)));
   }
   std::vector<Rings> levels{nodes};
   if (supers) {
@@ -317,9 +376,9 @@ std::vector<Turn> Writer::write(const std::string& algorithm) {
   else if (algorithm == "tree")
     trees();
   else if (algorithm == "pairwise")
-    all_to_all_in_turn({members_}, bytes_ / count(members_));
+    all_to_all_in_turn({members_}, parts_of_pairs());
   else if (algorithm == "one_sided")
-    mesh_pass({members_}, bytes_ / count(members_));
+    all_to_all_at_once({members_}, parts_of_pairs());
   else if (algorithm == "one_shot")
     mesh_pass({members_}, bytes_);
   else if (algorithm == "ring" && nccl && call_.kind != all_to_all)

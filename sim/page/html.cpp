@@ -1,6 +1,7 @@
 #include "html.hpp"
 
 #include "page_assets.hpp"
+#include "stepcast/base/palette.hpp"
 #include "stepcast/base/svg.hpp"
 #include "stepcast/base/version.hpp"
 
@@ -35,6 +36,7 @@ std::string html_page(const std::string& title, const std::string& lead, const s
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<link rel=\"icon\" href=\"data:,\">\n<title>" +
       escaped(title) + "</title>\n<style>\n";
+  page += palette_css();
   page += assets::style;
   page += "</style>\n</head>\n<body>\n<header>\n<h1>" + escaped(title) +
           "</h1>\n<p class=\"quiet\">" + escaped(lead) + "</p>\n<p class=\"verdict\">" +

@@ -1,5 +1,4 @@
 /* A plan: what was found, against what is known, and what else there is. */
-const shades = ['computing', 'tensor', 'expert', 'pipeline', 'data', 'context', 'offload', 'bubble', 'host', 'idle'].map(part => `part-${part}`);
 
 /* The axes are time and memory whatever the frontier compares. */
 function frontierWords() {
@@ -16,8 +15,8 @@ function frontierChart() {
     frontierWords() + 'Large ones are simulated, small ones timed without contention. Hollow ones are beaten; ' +
     'point at one, or move to it with the Tab key, to see by what.' + (left_out ? ` ${left_out} slower points are in the table only.` : ''));
   const sizes = [...new Set(points.map(p => p.devices))].sort((a, b) => a - b);
-  const shade = p => `var(--${shades[sizes.indexOf(p.devices) % shades.length]})`;
-  if (sizes.length > 1) legend(block, sizes.map((n, i) => [shades[i % shades.length], `${n} devices`]));
+  const shade = p => `var(--${seriesShades[sizes.indexOf(p.devices) % seriesShades.length]})`;
+  if (sizes.length > 1) legend(block, sizes.map((n, i) => [seriesShades[i % seriesShades.length], `${n} devices`]));
   const width = room, height = 420, left = 84;
   const chart = svg(block, width, height, 'Step time against memory, with the frontier').attr('role', 'group');
   const size = d3.scaleLinear([0, 1.04 * Math.max(data.capacity, d3.max(shown, p => p.memory)) / 2 ** 30], [left, width - 30]);

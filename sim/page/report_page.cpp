@@ -44,13 +44,13 @@ class PageData {
     choose_rows();
   }
   Json all() const;
+  Json timeline() const;
 
  private:
   void choose_rows();
   Json headline() const;
   Json stages() const;
   Json stage(const std::string& name, const RankTimes& times, const StageForecast* of) const;
-  Json timeline() const;
   Json row(std::uint32_t c, double shortest_wait) const;
   Json units(std::uint32_t c) const;
   double shortest_wait() const;
@@ -178,7 +178,8 @@ Json PageData::stage(const std::string& name, const RankTimes& t, const StageFor
               {"bubble", t.bubble.value()},
               {"host", t.host_stall.value()},
               {"compile", t.compile_stall.value()},
-              {"idle", t.other_idle.value()}}},
+              {"idle", t.other_idle.value()},
+              {"fleet", t.fleet.value()}}},
             {"exposed", exposed}};
   if (!of) return json;
   std::string layers;
@@ -372,6 +373,10 @@ std::string lead(const Scenario& s) {
 }
 
 }  // namespace
+
+std::string timeline_json(const Scenario& scenario, const RecordedRun& run) {
+  return PageData(scenario, run).timeline().dump();
+}
 
 std::string report_page(const Scenario& scenario, const RecordedRun& run) {
   return html_page(scenario.name, lead(scenario), verdict(run.forecast),

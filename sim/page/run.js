@@ -1,11 +1,10 @@
-const parts = [['computing', 'computing'], ['exposed', 'exposed communication'], ['bubble', 'bubble'],
-               ['host', 'host stall'], ['compile', 'compile stall'], ['idle', 'other idle']];
-/* The same with the exposed communication by kind: a colour of its own for each of the eleven. */
+/* The parts of a step, the exposed communication by kind: a colour of its own for each of the twelve. */
 const kinds = ['tensor', 'expert', 'pipeline', 'data', 'context', 'offload'];
-const elevenParts = [['part-computing', 'computing', s => s.parts.computing],
-  ...kinds.map(kind => [`part-${kind}`, `exposed ${kind} communication`, s => s.exposed[kind] || 0]),
-  ['part-bubble', 'bubble', s => s.parts.bubble], ['part-host', 'host stall', s => s.parts.host],
-  ['part-compile', 'compile stall', s => s.parts.compile], ['part-idle', 'other idle', s => s.parts.idle]];
+const colouredParts = [['computing', 'computing', s => s.parts.computing],
+  ...kinds.map(kind => [kind, `exposed ${kind} communication`, s => s.exposed[kind] || 0]),
+  ['bubble', 'bubble', s => s.parts.bubble], ['host', 'host stall', s => s.parts.host],
+  ['compile', 'compile stall', s => s.parts.compile], ['idle', 'other idle', s => s.parts.idle],
+  ['fleet', 'fleet', s => s.parts.fleet || 0]];
 const compiles = () => data.stages.some(stage => stage.parts.compile > 0);
 
 function headline() {
@@ -21,7 +20,7 @@ function headline() {
 function breakdown() {
   const block = section('breakdown', 'Where the time goes',
     'Each bar is the step of a mean rank of the stage; its parts add up to the step time.');
-  const shown = elevenParts.filter(([, , of]) => data.stages.some(stage => of(stage) > 0));
+  const shown = colouredParts.filter(([, , of]) => data.stages.some(stage => of(stage) > 0));
   legend(block, shown);
   const width = room, height = 24 * data.stages.length + 34, left = 74;
   const chart = svg(block, width, height, 'Breakdown of the step per stage');
@@ -52,124 +51,21 @@ function breakdown() {
   });
 }
 
-/* The pipeline on a canvas: thousands of units and waits, redrawn at every zoom. */
 function pipeline() {
-  const block = section('pipeline', 'The pipeline as it ran',
-    'One row per stage (a rank that stands for those alike). Drag to move, wheel to zoom; with the keyboard: arrows, + and -, 0 for all.');
-  legend(block, [['forward', 'forward'], ['backward', 'backward'], ['weight', 'weight gradients'], ['beside', 'beside the pipeline'],
-                 ['exposed', 'exposed communication'], ['bubble', 'bubble'], ['host', 'host stall'],
-                 ...compiles() ? [['compile', 'compile stall']] : [], ['idle', 'other idle']]);
-  if (data.timeline.shortest_wait > 0)
-    block.append('p').attr('class', 'quiet').text(`Waits shorter than ${seconds(data.timeline.shortest_wait)} are not drawn.`);
-  const rows = data.timeline.rows, end = data.timeline.end;
-  const tall = rows.length > 16 ? 16 : 30, left = 74, top = 24;
-  const height = top + tall * rows.length + 8;
+  const block = section('pipeline', 'The pipeline as it ran', timelineHelp);
+  legend(block, timelineLegend(data.timeline));
+  if (shortWaits(data.timeline)) block.append('p').attr('class', 'quiet').text(shortWaits(data.timeline));
   const canvas = block.append('canvas').attr('tabindex', 0).attr('role', 'img').attr('id', 'gantt')
-    .attr('aria-label', 'Timeline of the pipeline, one row per stage').style('height', `${height}px`);
-  const node = canvas.node(), draw = node.getContext('2d');
-  const units = ['forward', 'backward', 'backward', 'weight', 'beside'], waits = ['exposed', 'bubble', 'host', 'compile', 'idle'];
-  const letters = ['F', 'B', 'b', 'w', ''];
-  let transform = d3.zoomIdentity, wide = 0;
-
-  /* Of each wait, whether it is exposed inside a unit. */
-  rows.forEach(row => {
-    const spans = [];
-    for (let i = 0; i < row.units.length; i += 5) if (row.units[i + 2] < 4) spans.push([row.units[i], row.units[i + 1]]);
-    spans.sort((a, b) => a[0] - b[0]);
-    const starts = spans.map(s => s[0]);
-    row.inside = [];
-    for (let i = 0; i < row.waits.length; i += 3) {
-      const middle = (row.waits[i] + row.waits[i + 1]) / 2, at = d3.bisect(starts, middle) - 1;
-      row.inside.push(row.waits[i + 2] === 0 && at >= 0 && middle < spans[at][1]);
-    }
-  });
-
-  const base = d3.scaleLinear([0, end], [left, 1000]);
-  const scale = () => transform.rescaleX(base);
-
-  function bars(list, size, x, y, high, paint) {
-    const [low, top] = x.domain();
-    for (let i = 0; i < list.length; i += size) {
-      if (list[i + 1] < low || list[i] > top) continue;
-      const a = Math.max(left, x(list[i])), b = Math.min(wide, x(list[i + 1]));
-      if (b > left) paint(i, a, Math.max(b - a, 0.4), y, high);
-    }
-  }
-  function redraw() {
-    wide = node.clientWidth;
-    const dense = devicePixelRatio || 1;
-    node.width = wide * dense; node.height = height * dense;
-    draw.setTransform(dense, 0, 0, dense, 0, 0);
-    base.range([left, wide - 10]);
-    const x = scale(), ink = colour('ink'), shades = Object.fromEntries([...units, ...waits].map(k => [k, colour(k)]));
-    draw.font = '11px system-ui, sans-serif';
-    draw.textBaseline = 'middle';
-    rows.forEach((row, r) => {
-      const y = top + tall * r, high = tall - 4;
-      bars(row.units, 5, x, y, high, (i, a, w) => {
-        draw.fillStyle = shades[units[row.units[i + 2]]];
-        draw.fillRect(a, y, w > 3 ? w - 0.6 : w, high);
-      });
-      bars(row.waits, 3, x, y, high, (i, a, w) => {
-        const exposed = row.inside[i / 3];  // leaves the colour of the unit to be seen
-        draw.fillStyle = shades[waits[row.waits[i + 2]]];
-        draw.fillRect(a, exposed ? y + high * 0.55 : y, w, exposed ? high * 0.45 : high);
-      });
-      if (high > 14) bars(row.units, 5, x, y, high, (i, a, w) => {
-        const kind = row.units[i + 2], text = letters[kind] + (kind < 4 ? row.units[i + 3] : '');
-        if (w < 8 + 7 * text.length) return;
-        draw.fillStyle = '#fff';
-        draw.fillText(text, a + 4, y + high * 0.3);
-      });
-      draw.fillStyle = ink;
-      draw.fillText(row.name, 6, y + high / 2);
-    });
-    draw.fillStyle = colour('quiet');
-    x.ticks(ticks()).forEach(t => {
-      draw.fillText(`${seconds(t)}`, x(t) + 3, 10);
-      draw.fillRect(x(t), 4, 1, top - 8);
-    });
-  }
-  const zoom = d3.zoom().scaleExtent([1, 20000]).on('zoom', () => {
-    transform = d3.event.transform;
-    redraw();
-  });
-  function bound() { zoom.extent([[left, 0], [node.clientWidth - 10, height]]).translateExtent([[left, 0], [node.clientWidth - 10, height]]); }
-  bound();
-  canvas.call(zoom);
-  canvas.on('keydown', () => {
-    const step = { ArrowLeft: 60, ArrowRight: -60 }[d3.event.key], factor = { '+': 1.5, '=': 1.5, '-': 1 / 1.5 }[d3.event.key];
-    if (step) zoom.translateBy(canvas, step / transform.k, 0);
-    else if (factor) zoom.scaleBy(canvas, factor);
-    else if (d3.event.key === '0') zoom.transform(canvas, d3.zoomIdentity);
-    else return;
-    d3.event.preventDefault();
-  });
-  canvas.on('mousemove', () => {
-    const [mx, my] = d3.mouse(node), row = rows[Math.floor((my - top) / tall)], time = scale().invert(mx);
-    if (!row || mx < left) return hideTip();
-    const find = (list, size) => { for (let i = 0; i < list.length; i += size) if (list[i] <= time && time < list[i + 1]) return i; return -1; };
-    const u = find(row.units, 5), w = find(row.waits, 3);
-    const unit = u < 0 ? '' : row.units[u + 2] > 3 ? 'beside the pipeline'
-      : `${['forward', 'backward', 'input gradient', 'weight gradient'][row.units[u + 2]]}, micro-batch ${row.units[u + 3]}, chunk ${row.units[u + 4]}: ${seconds(row.units[u + 1] - row.units[u])}`;
-    const wait = w < 0 ? '' : `${parts[row.waits[w + 2] + 1][1]}: ${seconds(row.waits[w + 1] - row.waits[w])}`;
-    showTip(d3.event, [row.name + ' at ' + seconds(time), unit, wait].filter(Boolean).join('\n'));
-  }).on('mouseleave', hideTip);
-  const again = () => { bound(); redraw(); };
-  addEventListener('resize', again);
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
-  addEventListener('beforeprint', again);
-  addEventListener('afterprint', again);
-  redraw();
+    .attr('aria-label', 'Timeline of the pipeline, one row per stage');
+  timelineOn(canvas.node(), showTip, hideTip)(data.timeline);
 }
 
 function memory() {
   if (!data.stages.some(s => s.memory)) return;
   const block = section('memory', 'Memory per device', 'The worst moment of each stage against what the device has, and over the step.');
   const sorts = ['parameters', 'gradients', 'optimizer', 'activations', 'buffers'];
-  const shades = ['#4c78a8', '#72b7b2', '#7f8fb0', '#e69f00', '#b58bbd'];
   const list = block.append('div').attr('class', 'legend');
-  sorts.forEach((k, i) => { const s = list.append('span'); s.append('i').style('background', shades[i]); s.append('span').text(k); });
+  sorts.forEach((k, i) => { const s = list.append('span'); s.append('i').style('background', `var(--${k})`); s.append('span').text(k); });
   const stages = data.stages.filter(s => s.memory), width = room, left = 74, height = 24 * stages.length + 34;
   const most = d3.max(stages, s => Math.max(s.memory.capacity, s.memory.peak)) * 1.03;
   const size = d3.scaleLinear([0, most / 2 ** 30], [left, width - 20]), x = bytes => size(bytes / 2 ** 30);
@@ -180,7 +76,7 @@ function memory() {
     sorts.forEach((kind, k) => {
       const bytes = stage.memory[kind];
       hover(chart.append('rect').attr('class', 'memory').attr('x', x(from)).attr('y', 24 * i + 2).attr('height', 19)
-        .attr('width', x(from + bytes) - x(from)).style('fill', shades[k]), () => `${stage.name}: ${kind} ${gib(bytes)}`);
+        .attr('width', x(from + bytes) - x(from)).style('fill', `var(--${kind})`), () => `${stage.name}: ${kind} ${gib(bytes)}`);
       from += bytes;
     });
     chart.append('line').attr('x1', x(stage.memory.capacity)).attr('x2', x(stage.memory.capacity)).attr('y1', 24 * i).attr('y2', 24 * i + 23)
@@ -191,9 +87,9 @@ function memory() {
   const tx = d3.scaleLinear([0, data.timeline.end], [left, width - 90]);
   const ty = d3.scaleLinear([0, d3.max(series, s => d3.max(s.points, p => p[1])) / 2 ** 30], [164, 10]).nice();
   const line = d3.line().x(p => tx(p[0])).y(p => ty(p[1] / 2 ** 30)).curve(d3.curveStepAfter);
-  const hue = i => d3.schemeTableau10[i % 10];
+  const hue = i => `var(--${seriesShades[i % seriesShades.length]})`;
   series.forEach((s, i) => {
-    over.append('path').attr('class', 'moment').attr('fill', 'none').attr('stroke', hue(i)).attr('stroke-width', 1.5).attr('d', line(s.points));
+    over.append('path').attr('class', 'moment').attr('fill', 'none').style('stroke', hue(i)).attr('stroke-width', 1.5).attr('d', line(s.points));
     if (series.length <= 10) over.append('text').attr('x', width - 82).attr('y', 20 + 15 * i).text(s.name).style('fill', hue(i));
   });
   over.append('g').attr('transform', 'translate(0,164)').call(d3.axisBottom(tx).ticks(ticks()).tickFormat(seconds));

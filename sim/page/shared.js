@@ -2,6 +2,8 @@
 /* What the pages of reports and the page with controls share. */
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 const gib = bytes => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+/* Of lines and points that stand for no part of a step. */
+const seriesShades = ['computing', 'tensor', 'expert', 'pipeline', 'data', 'context', 'offload', 'bubble', 'host', 'idle'];
 const percent = share => `${(100 * share).toFixed(1)} %`;
 
 /* Each chart and table can be taken along: pictures as PNG at twice their size, tables as CSV. */

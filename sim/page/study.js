@@ -1,7 +1,7 @@
 /* Pages of compare (of a profile too), explain and check: what each writes as JSON, drawn. */
 const answer = data.answer;
-const breakdownParts = ['computing', ...kinds, 'bubble', 'host_stall', 'compile_stall', 'other_idle'];
-const partShade = { host_stall: 'host', compile_stall: 'compile', other_idle: 'idle' };
+const breakdownParts = ['computing', ...kinds, 'bubble', 'host_stall', 'compile_stall', 'other_idle', 'fleet'];
+const partShade = { host_stall: 'host', compile_stall: 'compile', other_idle: 'idle', fleet: 'fleet' };
 const partText = part => kinds.includes(part) ? `exposed ${part} communication` : part.replace('_', ' ');
 const signedSeconds = value => `${value > 0 ? '+' : value < 0 ? '-' : ''}${seconds(Math.abs(value))}`;
 const signedPercent = value => `${value >= 0 ? '+' : '-'}${percent(Math.abs(value))}`;
@@ -31,7 +31,7 @@ function signedBars(block, label, rows, text) {
     const y = tall * i + low, from = Math.min(x(0), x(value)), to = Math.max(x(0), x(value));
     chart.append('text').attr('x', above ? left : left - 10).attr('y', tall * i + 15).attr('text-anchor', above ? 'start' : 'end').text(name);
     chart.append('rect').attr('class', 'signed').attr('x', from).attr('y', y + 2).attr('width', Math.max(0.5, to - from)).attr('height', 18)
-      .style('fill', `var(--part-${value < 0 ? 'computing' : 'host'})`);
+      .style('fill', `var(--${value < 0 ? 'computing' : 'host'})`);
     chart.append('text').attr('x', to + 6).attr('y', y + 15).text(text(value));
   });
   chart.append('g').attr('transform', `translate(0,${height - 28})`).call(d3.axisBottom(x).ticks(ticks()).tickFormat(text));
@@ -46,7 +46,7 @@ function sides() {
   const list = answer.sides, letter = i => String.fromCharCode(65 + i);
   const block = section('sides', 'Side by side', 'The first is A; every bar is a step, from all devices of the job.');
   const shown = breakdownParts.filter(part => list.some(side => side.parts_s[part] > 0));
-  legend(block, shown.map(part => [`part-${partShade[part] || part}`, partText(part)]));
+  legend(block, shown.map(part => [partShade[part] || part, partText(part)]));
   const width = room, height = 34 * list.length + 34, left = 34, chart = svg(block, width, height, 'Breakdown of each side');
   const x = d3.scaleLinear([0, d3.max(list, side => side.step_time_s)], [left, width - 20]);
   list.forEach((side, i) => {
@@ -55,7 +55,7 @@ function sides() {
     shown.forEach(part => {
       const time = side.parts_s[part] || 0;
       hover(chart.append('rect').attr('class', 'part').attr('x', x(from)).attr('y', 34 * i + 2).attr('height', 26)
-        .attr('width', Math.max(0, x(from + time) - x(from))).style('fill', `var(--part-${partShade[part] || part})`),
+        .attr('width', Math.max(0, x(from + time) - x(from))).style('fill', `var(--${partShade[part] || part})`),
         () => `${letter(i)} ${side.label}\n${partText(part)} ${seconds(time)} (${percent(time / side.step_time_s)})`);
       from += time;
     });

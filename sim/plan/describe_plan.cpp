@@ -26,6 +26,10 @@ class SeveralValues : public Visitor {
     if (path_.empty() && key == "plan") return describe_search(doc);
     to_.optional_section(key, doc, present, below(std::string(key) + ".", body));
   }
+  void section_or(std::string_view key, std::string_view doc, std::string_view word, bool& present,
+                  const Body& body) override {
+    to_.section_or(key, doc, word, present, below(std::string(key) + ".", body));
+  }
   void alternatives(std::string_view key, std::string_view doc, std::size_t& current,
                     const std::vector<Alternative>& bodies) override {
     to_.alternatives(key, doc, current, each_below(bodies));

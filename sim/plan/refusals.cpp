@@ -4,6 +4,7 @@
 #include <string>
 
 #include "plan_cost.hpp"
+#include "stepcast/sim/forecast/seeds.hpp"
 
 namespace stepcast {
 namespace {
@@ -19,11 +20,12 @@ void refuse_stalls(const PlanSpace& space, const Node& root, const Node& plan, R
     refuse("stalls",
            "are not searched: the bound holds for an intact cluster, allowed: none, or plan.seeds "
            "above 0, which runs the best points with them");
-  if (seeded && !draws(stalls))
-    reading.report(place_of(plan, "seeds"), "plan.seeds",
-                   "is " + std::to_string(space.spec.seeds) +
-                       ", but nothing is drawn, allowed: 0, or stalls that draw: "
-                       "stalls.compute_jitter, gc_pauses, allocator_pauses, collisions, spread");
+  if (seeded && !draws_for_seeds(space.bases.front().scenario))
+    reading.report(
+        place_of(plan, "seeds"), "plan.seeds",
+        "is " + std::to_string(space.spec.seeds) +
+            ", but nothing is drawn, allowed: 0, a cluster with a fleet, or stalls that draw: "
+            "stalls.compute_jitter, gc_pauses, allocator_pauses, collisions, spread");
   if (!seeded)
     for (const char* key : {"quantile", "finalists"})
       if (plan.find(key) != nullptr)
@@ -41,6 +43,15 @@ void refuse_power_cap(const PlanSpace& space, const Node& root, Reading& reading
       return reading.report(
           place_of(root, "cluster"), "cluster.device.power_cap",
           "is not searched: bounds hold at the clock of the limit, allowed: none");
+}
+
+/// Bounds count states, reductions and gathers of parameters that are all trained.
+void refuse_adapters(const PlanSpace& space, const Node& root, Reading& reading) {
+  constexpr const char* key = "training.adapters.rank";
+  for (const PlanBase& base : space.bases)
+    if (base.scenario.workload.training.adapters.any())
+      return reading.report(place_of(root, key), key,
+                            "is not searched: bounds are those of full training, allowed: 0");
 }
 
 /// What nothing is known of is not compared.
@@ -102,9 +113,14 @@ void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const
   const auto refuse = [&](const char* path, const char* message) {
     reading.report(place_of(root, path), path, message);
   };
-  if (first.synthetic) refuse("workload", "has no model to split, allowed: a model");
+  if (first.synthetic)
+    refuse(
+        "workload",
+        "has given times and no model to split, allowed: a model; 'stepcast new --model llama2-7b "
+        "--cluster dgx-h100 --devices 8' writes a scenario with one");
   refuse_stalls(space, root, plan, reading);
   refuse_power_cap(space, root, reading);
+  refuse_adapters(space, root, reading);
   if (first.workload.training.recompute == TrainingSpec::Recompute::table)
     refuse("training.recompute", "is a table of one plan, allowed: none, selective, full, search");
   if (first.workload.training.recompute == TrainingSpec::Recompute::modules)

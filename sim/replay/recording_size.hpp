@@ -10,9 +10,6 @@ namespace stepcast {
 /// About 1.5 GB; a folded step of 4096 devices has some hundred thousand.
 inline constexpr std::size_t most_recorded_entries = 16'000'000;
 
-/// The code of units of a kind that are neither the first nor the last of their chunk.
-const Instructions& usual_code(const ChunkProgram& chunk, UnitKind kind);
-
 /// Entries that a rank with this program and order leaves in one step at least, up to the few by
 /// which the first and the last unit of a chunk differ from the others; 0 where units are paired.
 double least_entries(const StageProgram& program, const StageOrder& order);

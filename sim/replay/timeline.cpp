@@ -29,6 +29,7 @@ void add(RankTimes& sum, const RankTimes& part, double weight) {
   sum.host_stall += part.host_stall * weight;
   sum.compile_stall += part.compile_stall * weight;
   sum.other_idle += part.other_idle * weight;
+  sum.fleet += part.fleet * weight;
   sum.communication += part.communication * weight;
   sum.segments += part.segments * weight;
   sum.host_bound_segments += part.host_bound_segments * weight;

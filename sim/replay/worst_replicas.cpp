@@ -31,8 +31,7 @@ std::set<GroupKind> kinds_met(const std::vector<StageProgram>& programs) {
   return kinds;
 }
 
-template <class Work>
-void add_code(const StageProgram& program, const Instructions& code, Work& work) {
+void add_code(const StageProgram& program, const Instructions& code, PacedWork& work) {
   for (const Instruction& instruction : code) {
     if (const auto* run = std::get_if<Compute>(&instruction)) {
       const Segment& segment = program.segments[run->segment];
@@ -100,34 +99,67 @@ std::vector<std::vector<SpeedFactors>> LockStep::paces(const StallPlan& stalls) 
   return paces;
 }
 
-double PaceEstimate::Work::at(const SpeedFactors& speed) const {
+double PacedWork::at(const SpeedFactors& speed) const {
   return std::max(device * speed.device, host * speed.host);
 }
 
-PaceEstimate::PaceEstimate(const std::vector<StageProgram>& programs, const PipelineShape& shape)
-    : micro_batches_{static_cast<double>(shape.micro_batches)},
-      chunks_{static_cast<double>(shape.chunks)} {
+std::vector<StageWork> stage_work(const std::vector<StageProgram>& programs) {
+  std::vector<StageWork> stages;
+  stages.reserve(programs.size());
   for (const StageProgram& program : programs) {
-    Work& work = micro_batch_.emplace_back();
+    StageWork& work = stages.emplace_back();
     for (const ChunkProgram& chunk : program.chunks) {
-      add_code(program, chunk.forward, work);
-      add_code(program, chunk.backward, work);
+      add_code(program, chunk.forward, work.micro_batch);
+      add_code(program, chunk.backward, work.micro_batch);
     }
-    Work& once = once_.emplace_back();
-    add_code(program, program.prologue, once);
     // What stands around the units happens once per step.
-    add_code(program, program.epilogue, once);
+    add_code(program, program.prologue, work.once);
+    add_code(program, program.epilogue, work.once);
   }
+  return stages;
 }
+
+/// From the first rank of a stage on: each group that holds a known rank makes its members known.
+std::uint32_t ranks_in_step(const Placement& placement, const std::vector<StageProgram>& programs) {
+  std::set<GroupKind> kinds;
+  const auto stage_ranks = static_cast<std::uint32_t>(placement.plan().stage_ranks());
+  for (const GroupKind kind : kinds_met(programs)) {
+    const std::uint32_t size = placement.group_size(kind);
+    // Stages meet in the pipeline, which joins no ranks of one stage.
+    const bool over_stages = kind == GroupKind::pipeline || kind == GroupKind::embedding ||
+                             kind == GroupKind::mirror || kind == GroupKind::world;
+    if (size > 1 && !over_stages) kinds.insert(kind);
+    if (!over_stages && size == stage_ranks) return stage_ranks;
+  }
+  std::set<std::uint32_t> known{placement.first_of(Stage{0}).value};
+  std::set<std::pair<GroupKind, std::uint64_t>> met;
+  std::vector<std::uint32_t> waiting(known.begin(), known.end());
+  while (!waiting.empty()) {
+    const Rank rank{waiting.back()};
+    waiting.pop_back();
+    for (const GroupKind kind : kinds) {
+      // A group is looked at once, whoever of it comes first.
+      if (!met.emplace(kind, placement.group_key(kind, rank)).second) continue;
+      for (const Rank member : placement.group(kind, rank))
+        if (known.insert(member.value).second) waiting.push_back(member.value);
+    }
+  }
+  return static_cast<std::uint32_t>(known.size());
+}
+
+PaceEstimate::PaceEstimate(const std::vector<StageProgram>& programs, const PipelineShape& shape)
+    : work_{stage_work(programs)},
+      micro_batches_{static_cast<double>(shape.micro_batches)},
+      chunks_{static_cast<double>(shape.chunks)} {}
 
 /// M max + (sum - max) / V, docs/models/spread.md (2).
 double PaceEstimate::operator()(const std::vector<SpeedFactors>& pace_of_stage) const {
   double sum = 0, longest = 0, once = 0;
-  for (std::size_t s = 0; s < micro_batch_.size(); ++s) {
-    const double time = micro_batch_[s].at(pace_of_stage[s]);
+  for (std::size_t s = 0; s < work_.size(); ++s) {
+    const double time = work_[s].micro_batch.at(pace_of_stage[s]);
     sum += time;
     longest = std::max(longest, time);
-    once = std::max(once, once_[s].at(pace_of_stage[s]));
+    once = std::max(once, work_[s].once.at(pace_of_stage[s]));
   }
   return micro_batches_ * longest + (sum - longest) / chunks_ + once;
 }

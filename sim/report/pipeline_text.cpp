@@ -2,43 +2,42 @@
 
 #include <algorithm>
 
+#include "stepcast/base/palette.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/report/report.hpp"
 
 namespace stepcast {
 namespace {
 
-constexpr const char* plain = "\x1b[0m";
-
-/// One column of a row: what is drawn and in which colour of a terminal.
+/// One column of a row: what is drawn, and the name of its colour; none: as the terminal has it.
 struct Cell {
   char text;
-  const char* colour;
+  std::string_view shade;
 };
 
-const char* colour_of(UnitKind kind) {
+std::string_view shade_of(UnitKind kind) {
   switch (kind) {
     case UnitKind::forward:
-      return "\x1b[34m";
+      return "forward";
     case UnitKind::backward:
     case UnitKind::backward_input:
-      return "\x1b[32m";
+      return "backward";
     case UnitKind::backward_weight:
       break;
   }
-  return "\x1b[36m";
+  return "weight";
 }
 
 Cell cell_of(WaitPart part) {
   switch (part) {
     case WaitPart::exposed:
-      return {'~', "\x1b[33m"};
+      return {'~', "exposed"};
     case WaitPart::bubble:
-      return {'.', "\x1b[2m"};
+      return {'.', "bubble"};
     case WaitPart::host_stall:
-      return {'!', "\x1b[31m"};
+      return {'!', "host"};
     case WaitPart::compile_stall:
-      return {'c', "\x1b[31m"};
+      return {'c', "compile"};
     case WaitPart::other_idle:
       break;
   }
@@ -56,17 +55,19 @@ std::string label_of(const Unit& unit, std::size_t room) {
 }
 
 std::string painted(const std::vector<Cell>& cells, bool colour) {
+  constexpr std::string_view plain = "\x1b[0m";
   std::string text;
-  const char* now = "";
+  std::string_view now;
   for (const Cell& cell : cells) {
     // Codes only where the colour changes.
-    if (colour && std::string_view(cell.colour) != now) {
-      if (*now != 0) text += plain;
-      text += now = cell.colour;
+    if (colour && cell.shade != now) {
+      if (!now.empty()) text += plain;
+      now = cell.shade;
+      if (!now.empty()) text += "\x1b[" + terminal_code(now) + "m";
     }
     text += cell.text;
   }
-  if (*now != 0) text += plain;
+  if (!now.empty()) text += plain;
   return text;
 }
 
@@ -81,7 +82,7 @@ std::vector<Cell> row_of(const Recording::RankRecord& rank, double scale, std::s
     if (entry.kind != Recording::Kind::segment || entry.unit != Recording::none) continue;
     for (std::size_t i = column(entry.after.device - entry.worked); i < column(entry.after.device);
          ++i)
-      cells[i] = {'=', ""};
+      cells[i] = {'=', "beside"};
   }
   for (const Recording::Piece& piece : rank.pieces) {
     for (std::size_t i = column(piece.from); i < column(piece.to); ++i)
@@ -91,7 +92,7 @@ std::vector<Cell> row_of(const Recording::RankRecord& rank, double scale, std::s
     const std::size_t begin = column(span.start), end = column(span.end);
     const std::string label = label_of(span.unit, end - begin);
     for (std::size_t i = begin; i < end; ++i)
-      cells[i] = {label[i - begin], colour_of(span.unit.kind)};
+      cells[i] = {label[i - begin], shade_of(span.unit.kind)};
   }
   return cells;
 }

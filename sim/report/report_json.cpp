@@ -28,7 +28,8 @@ Json parts(const RankTimes& t) {
           {"bubble", t.bubble.value()},
           {"host_stall", t.host_stall.value()},
           {"compile_stall", t.compile_stall.value()},
-          {"other_idle", t.other_idle.value()}};
+          {"other_idle", t.other_idle.value()},
+          {"fleet", t.fleet.value()}};
 }
 
 Json stage_json(const Scenario& scenario, std::size_t index, const StageForecast& stage) {
@@ -199,6 +200,15 @@ void add_spread(Json& json, const Forecast& forecast) {
   json["spread"] = {{"calm_step_time_s", calm.value()}, {"efficiency", calm / forecast.step_time}};
 }
 
+Json fleet_json(const FleetForecast& fleet) {
+  return {{"flawless_step_time_s", fleet.flawless.value()},
+          {"cost_s", fleet.cost.value()},
+          {"p10_s", fleet.low.value()},
+          {"p90_s", fleet.high.value()},
+          {"device_pace", fleet.pace.device},
+          {"host_pace", fleet.pace.host}};
+}
+
 Json collisions_json(const Scenario& scenario, const Forecast& forecast) {
   const NetworkSpec& network = scenario.cluster.network;
   return {{"routing", network.routing == NetworkSpec::Routing::ecmp ? "ecmp" : "adaptive"},
@@ -279,7 +289,9 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
   if (forecast.products) json["tensor_split"] = products_json(*forecast.products);
   if (forecast.load_steps) add_load_steps(json["load_steps"], *forecast.load_steps);
   if (forecast.timeline.steps.size() > 1) add_steps(json, forecast.timeline.steps);
-  if (const auto r = reliability(scenario, forecast.timeline)) add_reliability(json, *r);
+  if (const auto r = reliability(scenario, forecast.timeline, forecast.mean.fleet))
+    add_reliability(json, *r);
+  if (forecast.fleet) json["fleet"] = fleet_json(*forecast.fleet);
   if (forecast.spread) add_spread(json, forecast);
   if (forecast.fullest_uplink) json["collisions"] = collisions_json(scenario, forecast);
   if (scenario.cluster.device.idle_clock) json["idle_clock_s"] = forecast.mean.clock.value();
@@ -375,10 +387,11 @@ std::string campaign_json(const Scenario& scenario, const CampaignForecast& c) {
   return json.dump(2) + "\n";
 }
 
-std::string run_fields_json(const std::string& pipeline,
+std::string run_fields_json(const std::string& pipeline, const std::string& timeline,
                             const std::vector<RunOperator>* operators) {
   Json fields = Json::object();
   if (!pipeline.empty()) fields["pipeline"] = pipeline;
+  if (!timeline.empty()) fields["timeline"] = Json::parse(timeline);
   if (operators != nullptr) {
     Json& list = fields["operators"] = Json::array();
     for (const RunOperator& row : *operators) {
@@ -402,9 +415,15 @@ std::string run_fields_json(const std::string& pipeline,
 }
 
 std::string with_run_fields(const std::string& report, const std::string& fields) {
-  Json json = Json::parse(report);
-  json.update(Json::parse(fields));
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  Json json = Json::parse(report), more = Json::parse(fields);
+  // Tens of thousands of numbers, on one line.
+  std::string timeline;
+  if (more.contains("timeline")) timeline = ",\n  \"timeline\": " + more["timeline"].dump();
+  more.erase("timeline");
+  json.update(more);
+  std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  text.insert(text.rfind('\n'), timeline);
+  return text + "\n";
 }
 
 }  // namespace stepcast

@@ -7,6 +7,7 @@
 
 #include "shown_memory.hpp"
 #include "split_lines.hpp"
+#include "stepcast/base/palette.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
@@ -25,15 +26,14 @@ constexpr double rounding = 1e-9;  // of loads that are meant to be even
 class Paint {
  public:
   explicit Paint(bool colour) : on_{colour} {}
-  std::string operator()(const char* code, const std::string& text) const {
+  std::string operator()(std::string_view code, const std::string& text) const {
     return on_ && !text.empty() ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
   }
 
  private:
   bool on_;
 };
-constexpr const char *bold = "1", *red = "31", *green = "32", *yellow = "33", *blue = "34",
-                     *magenta = "35";
+constexpr const char *bold = "1", *red = "31";
 
 std::string bar(double share) {
   const auto cells = static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * bar_width));
@@ -99,7 +99,7 @@ std::string memory_parts(const MemoryBudget& m, const Scenario& scenario) {
         std::pair{update ? "update" : "activations", update ? m.update : m.activations},
         std::pair{"buffers", m.buffers}})
     if (bytes > Bytes{0}) parts.push_back(fmt::format("{} {}", name, human(bytes)));
-  std::string text = listed("of it", parts);
+  std::string text = listed("made of", parts);
   if (const auto shown = shown_memory(scenario, m))
     text += listed(fmt::format("{} will show about {}, with", shown->tool, human(shown->all())),
                    {"allocator " + human(shown->kept), "communicators " + human(shown->libraries),
@@ -135,7 +135,7 @@ std::string percent(const std::optional<double>& share) {
 
 /// What failures and checkpoints leave, and what the best interval would.
 std::string reliability_line(const Scenario& scenario, const Forecast& forecast) {
-  const auto r = reliability(scenario, forecast.timeline);
+  const auto r = reliability(scenario, forecast.timeline, forecast.mean.fleet);
   if (!r) return "";
   std::string text = fmt::format("  goodput        {:>10}   ", percent(r->goodput));
   if (r->checkpoint_interval) {
@@ -265,6 +265,11 @@ std::string state_lines(const Scenario& scenario, const Forecast& forecast) {
 /// What persistent differences cost, and how the steps of several seeds differ.
 std::string spread_lines(const Forecast& forecast) {
   std::string text;
+  if (forecast.fleet)
+    text += fmt::format(
+        "  fleet          {:>9.1f}%    of the step; equal devices: {}; 80% of fleets {} to {}\n",
+        100 * (forecast.fleet->cost / forecast.step_time), human(forecast.fleet->flawless),
+        human(forecast.fleet->low), human(forecast.fleet->high));
   if (forecast.spread) {
     const auto& folded = forecast.spread->folded;
     text += fmt::format(
@@ -320,22 +325,23 @@ struct Part {
   enum class Level { part, sum, of_sum };  ///< `of_sum`: one of what the sum above it adds up
   std::string name;
   Seconds time;
-  const char* colour;
+  std::string_view shade;  ///< of the palette
   Level level = Level::part;
 };
 
 std::vector<Part> parts_of(const RankTimes& t) {
   using enum Part::Level;
-  std::vector<Part> parts{{"computing", t.computing, green},
-                          {"exposed communication", t.exposed_total(), yellow, sum}};
+  std::vector<Part> parts{{"computing", t.computing, "computing"},
+                          {"exposed communication", t.exposed_total(), "exposed", sum}};
   for (std::size_t k = 0; k < exposed_kinds; ++k) {
     if (t.exposed[k] > Seconds{0})
-      parts.push_back({name(static_cast<ExposedKind>(k)), t.exposed[k], yellow, of_sum});
+      parts.push_back({name(static_cast<ExposedKind>(k)), t.exposed[k], "exposed", of_sum});
   }
-  parts.push_back({"bubble", t.bubble, blue});
-  parts.push_back({"host stall", t.host_stall, red});
-  if (t.compile_stall > Seconds{0}) parts.push_back({"compile stall", t.compile_stall, red});
-  parts.push_back({"other idle", t.other_idle, magenta});
+  parts.push_back({"bubble", t.bubble, "bubble"});
+  parts.push_back({"host stall", t.host_stall, "host"});
+  if (t.compile_stall > Seconds{0}) parts.push_back({"compile stall", t.compile_stall, "compile"});
+  parts.push_back({"other idle", t.other_idle, "idle"});
+  if (t.fleet > Seconds{0}) parts.push_back({"fleet", t.fleet, "fleet"});
   return parts;
 }
 
@@ -348,7 +354,7 @@ std::string breakdown(const Forecast& forecast, const Paint& paint) {
     const std::string cells = indented ? "" : bar(share);
     text += fmt::format("  {:<24}{:>10}  {:>5.1f}%{}{}\n", (indented ? "  " : "") + part.name,
                         human(part.time), 100 * share, cells.empty() ? "" : "  ",
-                        paint(part.colour, cells));
+                        paint(terminal_code(part.shade), cells));
   }
   return text + "\n";
 }

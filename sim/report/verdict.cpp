@@ -68,11 +68,13 @@ std::string rate_text(double rate) {
 std::string verdict(const Forecast& forecast) {
   const RankTimes& times = forecast.mean;
   const double step = forecast.step_time.value();
-  std::vector<LargePart> parts{{"computing", {}, times.computing.value(), 0},
-                               communication_of(times),
-                               {"pipeline bubble", {}, times.bubble.value(), 0},
-                               host_of(times),
-                               {"other idle time", {}, times.other_idle.value(), 0}};
+  std::vector<LargePart> parts{
+      {"computing", {}, times.computing.value(), 0},
+      communication_of(times),
+      {"pipeline bubble", {}, times.bubble.value(), 0},
+      host_of(times),
+      {"other idle time", {}, times.other_idle.value(), 0},
+      {"waiting for the slowest of the fleet", {}, times.fleet.value(), 0}};
   std::ranges::stable_sort(parts, std::greater<>{}, &LargePart::time);
   const auto percent = [&](double time) { return step > 0 ? 100 * time / step : 0; };
   const LargePart &first = parts[0], &second = parts[1];

@@ -36,9 +36,9 @@ bool has_kernel(const ClusterSpec& cluster, AttentionGeneration generation) {
 
 /// A device that has no numbers for a kernel cannot say how long it takes.
 void check_generation(const Scenario& scenario, Checks& checks) {
-  constexpr std::array<std::string_view, 6> names{
+  constexpr std::array<std::string_view, 7> names{
       // those that a step may run
-      "fused", "flash_1", "flash_2", "flash_3", "cudnn", "flash_triton"};
+      "fused", "flash_1", "flash_2", "flash_3", "cudnn", "flash_triton", "cudnn_mxfp8"};
   const AttentionGeneration generation = generation_of(scenario.workload.training.attention);
   if (has_kernel(scenario.cluster, generation)) return;
   std::vector<std::string> allowed{"unfused"};

@@ -124,7 +124,7 @@ const std::vector<std::string>& breakdown_names() {
     std::vector<std::string> list{"computing"};
     for (std::size_t k = 0; k < exposed_kinds; ++k)
       list.emplace_back(name(static_cast<ExposedKind>(k)));
-    list.insert(list.end(), {"bubble", "host_stall", "compile_stall", "other_idle"});
+    list.insert(list.end(), {"bubble", "host_stall", "compile_stall", "other_idle", "fleet"});
     return list;
   }();
   return names;

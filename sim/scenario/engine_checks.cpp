@@ -25,18 +25,11 @@ void check_step_engine(const Scenario& scenario, Checks& checks) {
                  "is incremental" + why + "auto, simgrid");
   checks.require(spec.network == NetworkForm::ports, "simulate.network",
                  "is pairwise" + why + "ports");
-  checks.require(scenario.cluster.kinds.empty(), "cluster.kinds", "is set" + why + "one kind");
   checks.require(scenario.cluster.network.routing == NetworkSpec::Routing::ideal,
                  "cluster.network.routing", "hashes flows" + why + "ideal");
   checks.require(!(scenario.cluster.network.background > 0), "cluster.network.background",
                  "is set" + why + "0");
-  checks.require(!scenario.cluster.device.idle_clock, "cluster.device.idle_clock",
-                 "is set" + why + "none");
-  checks.require(!scenario.cluster.device.power_cap, "cluster.device.power_cap",
-                 "is set" + why + "none");
   checks.require(!scenario.graph, "workload", "is a task graph" + why + "a model");
-  checks.require(!scenario.workload.documents, "schedule.data.documents",
-                 "is set" + why + "whole sequences");
 }
 
 }  // namespace stepcast

@@ -58,7 +58,10 @@ std::optional<Framework> kept_framework(const std::string& name, const Place& pl
                                         const std::string& path, const SearchPath& search,
                                         Reading& reading) {
   static FrameworkStore store;
-  std::string key = name + "\n" + directory_of(place).string();
+  std::error_code failure;
+  // Requests of one process may come from several folders.
+  std::string key =
+      name + "\n" + fs::current_path(failure).string() + "\n" + directory_of(place).string();
   for (const fs::path& directory : search.directories) key += "\n" + directory.string();
   if (auto known = store.find(key)) return known;
   const std::size_t before = reading.diagnostics.size();

@@ -23,6 +23,12 @@ void check_fp8(const Scenario& scenario, Checks& checks) {
   const bool fp8 = training.precision == TrainingSpec::Precision::fp8_mixed;
   checks.require_use(fp8 || training.fp8_recipe == Recipe::delayed, "training.fp8_recipe",
                      "is set but training.precision is not fp8_mixed, allowed: delayed");
+  checks.require_use(fp8 || !training.fp8_head, "training.fp8_head",
+                     "is true but training.precision is not fp8_mixed, allowed: false");
+  const bool in_mxfp8 = fp8 && training.fp8_recipe == Recipe::mxfp8;
+  checks.require(
+      in_mxfp8 || training.attention != TrainingSpec::Attention::cudnn_mxfp8, "training.attention",
+      "is cudnn_mxfp8 but training.fp8_recipe is not mxfp8 of fp8_mixed, allowed: fused");
   if (fp8 && training.fp8_recipe == Recipe::mxfp8) {
     check_mxfp8(scenario.cluster.device, "cluster.device", checks);
     const std::vector<NodeKind>& kinds = scenario.cluster.kinds;
@@ -66,7 +72,7 @@ void check_graph_scopes(const WorkloadSpec& workload, Checks& checks) {
           "apart, allowed: without them");
   const bool parts = has(GraphScope::moe_router) || has(GraphScope::moe_preprocess) ||
                      has(GraphScope::shared_experts);
-  require(GraphScope::moe, !parts, "names moe and parts of it, allowed: moe alone, or its parts");
+  require(GraphScope::moe, !parts, "names moe and its parts, allowed: moe alone, or its parts");
   require(GraphScope::moe, moe.capacity_pad,
           "names moe, but a graph knows the sizes of what it holds (moe.capacity_pad), allowed: "
           "moe_router, moe_preprocess, shared_experts");

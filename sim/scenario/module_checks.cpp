@@ -26,7 +26,7 @@ void check_modules(const WorkloadSpec& workload, Checks& checks) {
   const bool inside =
       training.recomputes(Module::moe_act) || training.recomputes(Module::shared_experts);
   require(Module::moe, !inside,
-          "names moe and parts of it, which run again with it, allowed: moe alone, or moe_act and "
+          "names moe and its parts, which run again with it, allowed: moe alone, or moe_act and "
           "shared_experts");
   require(
       Module::shared_experts, workload.moe.overlap != MoeSpec::Overlap::shared_expert,

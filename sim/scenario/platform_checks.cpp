@@ -21,19 +21,19 @@ void check_platform(const ClusterSpec& cluster, const std::string& prefix, Check
   const PlatformSpec& platform = *cluster.network.platform;
   const std::string key = prefix + "network.platform";
   checks.require(joined, node_kind,
-                 "stands beside network.platform, whose links join the devices of a node too, "
+                 "does not go with network.platform, whose links join the devices of a node too, "
                  "allowed: platform, or no node");
   checks.require(cluster.node_devices == platform.devices_per_node, prefix + "node.devices",
                  "is " + count_text(cluster.node_devices) + " but " + key +
                      ".devices_per_node is " + count_text(platform.devices_per_node) +
                      ", allowed: no node");
   checks.require(!cluster.super_node, prefix + "super_node",
-                 "stands beside network.platform, which has all links, allowed: none");
+                 "does not go with network.platform, which has all links, allowed: none");
   checks.require(!cluster.costs, prefix + "costs",
                  "counts NICs, switches and cables, which a platform file does not name, allowed: "
                  "none");
   checks.require(cluster.allocation.empty(), prefix + "allocation",
-                 "stands beside network.platform, whose hosts pattern says which are taken, "
+                 "does not go with network.platform, whose hosts pattern says which are taken, "
                  "allowed: none");
   checks.require(cluster.devices <= most_platform_devices, prefix + "devices",
                  "is " + count_text(cluster.devices) + " on a platform file, which has " +

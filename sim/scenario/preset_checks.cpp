@@ -64,11 +64,11 @@ void check_super_node(const NodeKind& kind, const ClusterSpec& cluster, const st
                       Checks& checks) {
   const auto size = [](const std::optional<SuperNodeSpec>& s) { return s ? s->nodes : 0; };
   const std::int64_t wanted = size(cluster.super_node);
-  if (!checks.require(
-          size(kind.super_node) == wanted, key + "super_node",
-          (kind.super_node ? "has " + count_text(kind.super_node->nodes) + " nodes" : "is none") +
-              ", allowed: " + (wanted > 0 ? count_text(wanted) + " nodes" : "none") +
-              " as the cluster has") ||
+  if (!checks.require(size(kind.super_node) == wanted, key + "super_node",
+                      (kind.super_node ? "has " + count_text(kind.super_node->nodes) + " nodes"
+                                       : "is missing") +
+                          ", allowed: " + (wanted > 0 ? count_text(wanted) + " nodes" : "none") +
+                          " as the cluster has") ||
       wanted == 0)
     return;
   checks.require(kind.nodes % wanted == 0, key + "nodes",
@@ -238,6 +238,28 @@ void check_node(const ClusterSpec& cluster, const std::string& prefix, Checks& c
   }
 }
 
+/// Parts of a fleet that change nothing without another.
+void check_fleet(const FleetSpec& fleet, const std::string& prefix, Checks& checks) {
+  const auto needs = [&](bool alone, const char* key, double value, const char* other) {
+    checks.require(
+        !alone, prefix + key,
+        "is " + shortest(value) + " and changes nothing, allowed: with " + prefix + other);
+  };
+  const auto& slow = fleet.slow_nodes;
+  needs(slow.share > 0 && slow.factor == 1, "slow_nodes.share", slow.share,
+        "slow_nodes.factor above 1");
+  needs(slow.factor > 1 && slow.share == 0, "slow_nodes.factor", slow.factor,
+        "slow_nodes.share above 0");
+  const auto& events = fleet.throttled;
+  needs(events.share > 0 && events.factor == 1, "throttled.share", events.share,
+        "throttled.factor above 1");
+  needs(events.factor > 1 && events.share == 0, "throttled.factor", events.factor,
+        "throttled.share above 0");
+  checks.require(
+      !fleet.screened || slow.share > 0, prefix + "screened",
+      "is true but no node is slow, allowed: with " + prefix + "slow_nodes.share above 0");
+}
+
 }  // namespace
 
 void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
@@ -249,6 +271,7 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
   if (cluster.interval) check_intervals(*cluster.interval, key("interval."), checks);
   check_routing(cluster.network, prefix, checks);
   check_states(cluster, prefix, checks);
+  if (cluster.fleet) check_fleet(*cluster.fleet, prefix + "fleet.", checks);
   if (!checks.good({key("node.devices")})) return;
   check_node(cluster, prefix, checks);
   check_wires(cluster, prefix, checks);

@@ -173,7 +173,7 @@ void check_draft(const Node& root, ScenarioDraft& draft, Reading& reading) {
   Scenario& scenario = draft.scenario;
   Checks checks{root, reading};
   if (draft.launches)
-    checks.fail("launch", "is not read here, allowed: the keys that stepcast import makes of it");
+    checks.fail("launch", "is not read here, allowed: the keys that stepcast import writes");
   if (draft.names_graph && !reading.diagnostics.empty()) return;  // nothing more can be said
   if (scenario.graph) {
     scenario.schedule.table = draft.graph;  // what a report calls the order of the units

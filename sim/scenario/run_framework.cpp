@@ -314,7 +314,7 @@ FramedDraft read_framed(const Node& root, const SearchPath& search, const Readin
   if (framework && root.find("workload") != nullptr)
     reading.report(
         framework->place, "framework",
-        "stands beside a workload of given times, which launches nothing, allowed: none");
+        "does not go with a workload of given times, which launches nothing, allowed: none");
   if (framework && reading.diagnostics.size() == start.diagnostics.size())
     return FrameworkRun{*framework, stripped ? *stripped : root, search, start}.result();
   FramedDraft framed{stripped ? std::move(*stripped) : root, {}, std::move(reading), {}};

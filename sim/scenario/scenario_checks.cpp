@@ -393,6 +393,7 @@ void check_scenario(const Scenario& scenario, Checks& checks) {
   }
   if (sizes) check_schedule(scenario, checks);
   check_sharding(scenario, checks);
+  check_adapters(scenario, checks);
   check_data(scenario, checks);
   check_host(scenario, checks);
   check_stalls(scenario, checks);

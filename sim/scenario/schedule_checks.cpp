@@ -110,7 +110,7 @@ void check_documents(const Scenario& scenario, const PipelineShape& shape, Check
   const bool whole = shape.slices == 1 && !scenario.workload.pairs &&
                      shape.placement != ChunkPlacement::bidirectional;
   checks.require(whole || !scenario.schedule.data.documents, "schedule.data.documents",
-                 "are not told apart in pairs, slices and two directions, allowed: none, or a "
+                 "are not known in pairs, slices and two directions, allowed: none, or a "
                  "schedule without them");
 }
 

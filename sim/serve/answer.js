@@ -1,7 +1,9 @@
 /* Draws one answer; numbers of two answers are never mixed. */
+const EXPOSED = ['tensor', 'expert', 'pipeline', 'data', 'context', 'offload'];
 const PARTS = [['computing', 'computing', 'computing'], ['communication_exposed', 'exposed communication', 'exposed'],
   ['bubble', 'bubble', 'bubble'], ['host_stall', 'host stall', 'host'],
-  ['compile_stall', 'compile stall', 'compile'], ['other_idle', 'other idle', 'idle']];
+  ['compile_stall', 'compile stall', 'compile'], ['other_idle', 'other idle', 'idle'],
+  ['fleet', 'fleet', 'fleet']];
 const significant = (value, unit) => `${Number(value.toPrecision(4))} ${unit}`.trim();
 const seconds = value => {
   const size = Math.abs(value);
@@ -45,6 +47,35 @@ function costCard(cost) {
   return ['cost', 'cost of a step', cost.step, significant(cost.step, cost.currency), token];
 }
 
+/* The parts that are drawn: exposed communication by kind, in the colours of the report page. */
+const shareOf = (result, key) => EXPOSED.includes(key) ? result.exposed_by_kind_s[key] : result.breakdown_s[key];
+const drawnParts = results => PARTS.flatMap(([key, text, shade]) => key === 'communication_exposed'
+  ? EXPOSED.map(kind => [kind, `exposed ${kind} communication`, kind]) : [[key, text, shade]])
+  .filter(([key]) => results.some(result => shareOf(result, key) > 0));
+
+/* Name, hardware, model and framework, what bounds the step, and how much is assumed. */
+function drawHead(b) {
+  const { scenario, result } = b, inputs = scenario.inputs, framework = scenario.framework;
+  $('name').textContent = scenario.name;
+  document.title = `${scenario.name} - Stepcast`;
+  const parts = [`${scenario.devices} devices`, inputs['cluster.device.name'], `cluster ${inputs['cluster.name']}`,
+    inputs['model.name'] ? `model ${inputs['model.name']}` : 'given times, no model',
+    framework ? `framework ${framework.label}${framework.assumed ? ' (assumed)' : ''}` : 'no framework',
+    `${scenario.schedule}, ${scenario.micro_batches} micro-batches`];
+  $('machine').textContent = parts.filter(Boolean).join(' · ');
+  $('bound').textContent = result.headline;
+  drawAssumed(b.assumptions, Object.values(scenario.sources));
+}
+const ORIGINS = [['measured', 'measured'], ['fitted', 'fitted'], ['datasheet', 'from data sheets'], ['derived', 'derived']];
+function drawAssumed(list, sources) {
+  const known = ORIGINS.map(([word, text]) => [sources.filter(source => source.endsWith(' ' + word)).length, text]).filter(([count]) => count);
+  $('assumed').hidden = !list.length && !known.length;
+  $('assumed-count').textContent = [`${list.length} numbers are assumed`, known.map(([count, text]) => `${count} ${text}`).join(', ')].filter(Boolean).join('; ');
+  const block = $('assumed-list');
+  block.textContent = '';
+  if (list.length) tableOf(block, ['number', 'value', 'why'], list.map(a => [a.path, a.value, a.note]), 'texts');
+}
+
 function drawStrip(b, a) {
   const strip = $('strip'), before = a ? Object.fromEntries(cards(a.result).map(c => [c[0], c])) : {};
   strip.textContent = '';
@@ -53,7 +84,7 @@ function drawStrip(b, a) {
     element(card, 'span', {}, label);
     element(card, 'b', { 'data-value': value, 'data-id': id }, text);
     if (note) element(card, 'span', {}, note);
-    if (before[id]) element(card, 'span', { class: 'before', 'data-difference': id }, `A ${before[id][3]}, ${moved(id, value, before[id][2])}`);
+    if (before[id]) element(card, 'span', { class: 'before', 'data-difference': id }, `A ${before[id][3]}, `).append(changeOf(id, value, before[id][2]));
   });
 }
 
@@ -65,6 +96,13 @@ function shape(parent, name, attributes, text) {
   parent.append(node);
   return node;
 }
+/* A difference in its colour. */
+function changeOf(id, value, before) {
+  const node = document.createElement('span');
+  node.className = 'change ' + verdictOf(id, value, before);
+  node.textContent = moved(id, value, before);
+  return node;
+}
 /* A chart as wide as its place, so that its text keeps its size on a phone. */
 function chart(parent, height, label) {
   const width = Math.max(260, parent.clientWidth);
@@ -72,9 +110,9 @@ function chart(parent, height, label) {
   return { svg, width };
 }
 
-function legend(parent) {
+function legend(parent, items) {
   const list = element(parent, 'div', { class: 'legend' });
-  PARTS.forEach(([, text, shade]) => {
+  items.forEach(([shade, text]) => {
     const item = element(list, 'span');
     element(item, 'i').style.background = `var(--${shade})`;
     element(item, 'span', {}, text);
@@ -84,15 +122,15 @@ function legend(parent) {
 function drawBars(b, a) {
   const block = $('bars');
   block.textContent = '';
-  legend(block);
-  const rows = a ? [['A', a.result], ['B', b.result]] : [['', b.result]];
+  const rows = a ? [['A', a.result], ['now', b.result]] : [['', b.result]], parts = drawnParts(rows.map(r => r[1]));
+  legend(block, parts.map(([, text, shade]) => [shade, text]));
   const { svg, width } = chart(block, 34 * rows.length, 'Breakdown of the step, mean of all ranks');
-  const left = a ? 22 : 0, scale = (width - left) / Math.max(...rows.map(r => r[1].step_time_s));
+  const left = a ? 34 : 0, scale = (width - left) / Math.max(...rows.map(r => r[1].step_time_s));
   rows.forEach(([name, result], i) => {
     let x = left;
     if (name) shape(svg, 'text', { x: 0, y: 34 * i + 20 }, name);
-    PARTS.forEach(([key, text, shade]) => {
-      const value = result.breakdown_s[key], rect = shape(svg, 'rect', { class: 'part', x, y: 34 * i + 2, height: 26, width: Math.max(0, value * scale) });
+    parts.forEach(([key, text, shade]) => {
+      const value = shareOf(result, key), rect = shape(svg, 'rect', { class: 'part', x, y: 34 * i + 2, height: 26, width: Math.max(0, value * scale) });
       rect.style.fill = `var(--${shade})`;
       shape(rect, 'title', {}, `${text}: ${seconds(value)} (${percent(value / result.step_time_s)})`);
       x += value * scale;
@@ -100,7 +138,7 @@ function drawBars(b, a) {
   });
   const table = element(element(block, 'div', { class: 'scroll' }), 'table');
   const head = element(table, 'tr');
-  (a ? ['part', 'A', 'B', 'difference'] : ['part', 'time', 'of the step']).forEach((t, i) => element(head, 'th', i ? { class: 'number' } : {}, t));
+  (a ? ['part', 'A', 'now', 'difference'] : ['part', 'time', 'of the step']).forEach((t, i) => element(head, 'th', i ? { class: 'number' } : {}, t));
   // What the last digits of sums differ by is no difference; kinds stay below what they are part of.
   const gap = (p, q) => Math.abs(p - q) < 1e-9 * b.result.step_time_s ? 0 : p - q;
   const lines = PARTS.map(([key, text]) => [text, b.result.breakdown_s[key], a && a.result.breakdown_s[key]]);
@@ -113,29 +151,25 @@ function drawBars(b, a) {
     element(line, 'td', {}, text);
     if (a) element(line, 'td', { class: 'number' }, seconds(other));
     element(line, 'td', { class: 'number', 'data-value': value }, seconds(value));
-    element(line, 'td', { class: 'number' }, a ? seconds(gap(value, other)) : percent(value / b.result.step_time_s));
+    const difference = a ? gap(value, other) : 0, verdict = Math.abs(difference) < 5e-4 * b.result.step_time_s ? '' : difference > 0 ? ' worse' : ' better';
+    element(line, 'td', { class: 'number' + verdict }, a ? (difference > 0 ? '+' : '') + seconds(difference) : percent(value / b.result.step_time_s));
   });
 }
 
-const KINDS = ['parameters', 'gradients', 'optimizer', 'activations', 'buffers'], SHADES = ['computing', 'backward', 'weight', 'exposed', 'idle'];
+const KINDS = ['parameters', 'gradients', 'optimizer', 'activations', 'buffers'];
 function drawStages(b) {
   const block = $('stages'), stages = b.result.stages.filter(s => s.memory_bytes);
   block.textContent = '';
   if (!stages.length) { element(block, 'p', { class: 'quiet' }, 'This workload has given times and no model.'); return; }
-  const list = element(block, 'div', { class: 'legend' });
-  KINDS.forEach((kind, i) => {
-    const item = element(list, 'span');
-    element(item, 'i').style.background = `var(--${SHADES[i]})`;
-    element(item, 'span', {}, kind);
-  });
+  legend(block, KINDS.map(kind => [kind, kind]));
   const { svg, width } = chart(block, 24 * stages.length + 4, 'Memory by stage');
   const left = 62, most = Math.max(...stages.map(s => Math.max(s.memory_bytes.peak, s.memory_bytes.capacity))), scale = (width - left - 4) / most;
   stages.forEach((stage, i) => {
     let x = left;
     shape(svg, 'text', { x: 0, y: 24 * i + 16 }, `stage ${stage.stage}`);
-    KINDS.forEach((kind, k) => {
+    KINDS.forEach(kind => {
       const bytes = stage.memory_bytes[kind], rect = shape(svg, 'rect', { class: 'memory', x, y: 24 * i + 2, height: 18, width: bytes * scale });
-      rect.style.fill = `var(--${SHADES[k]})`;
+      rect.style.fill = `var(--${kind})`;
       shape(rect, 'title', {}, `${kind} ${gib(bytes)}`);
       x += bytes * scale;
     });
@@ -146,22 +180,59 @@ function drawStages(b) {
 }
 
 function drawAnswer(b, a) {
+  drawHead(b);
   drawStrip(b, a);
+  drawPins();
   drawBars(b, a);
   drawStages(b);
   $('answer').dataset.seq = b.seq;
   $('answer').dataset.sha = b.scenario.sha256;
 }
 
+/* Each error once, at its place: at the control that set it, at the text that has it, or above the answer. */
+const controlOf = path => state.text === null || state.set[path] !== undefined ? built[path] || swaps[path] : undefined;
+let told = [];  // the errors that stand somewhere now
 function drawErrors(reply) {
-  const block = $('errors');
-  block.textContent = '';
+  const block = $('errors'), below = $('text-errors');
+  block.textContent = below.textContent = '';
   document.querySelectorAll('.control.wrong').forEach(c => c.classList.remove('wrong'));
-  if (!reply) return;
-  (reply.errors || [{ path: '', text: reply.error }]).forEach(error => {
-    element(block, 'p', {}, error.text);
-    if (built[error.path]) built[error.path].box.classList.add('wrong');
+  Object.values({ ...built, ...swaps }).forEach(control => { control.fault.textContent = ''; });
+  const errors = !reply ? [] : reply.errors || [{ path: '', text: reply.error }];
+  told = errors.map(error => error.text);
+  const at = { control: [], text: [] };
+  errors.forEach(error => {
+    const control = controlOf(error.path), place = /^-:(\d+):(\d+): /.exec(error.text);
+    if (control) {
+      control.box.classList.add('wrong');
+      control.fault.textContent = error.text;
+      at.control.push(error);
+    } else if (state.text !== null && place) {
+      sayInText(below, error.text.slice(place[0].length), Number(place[1]), Number(place[2]));
+      at.text.push(error);
+    } else element(block, 'p', {}, error.text);
   });
+  if (at.text.length) pointTo(block, at.text.length, 'the text below', () => { below.scrollIntoView({ block: 'center' }); });
+  if (at.control.length) pointTo(block, at.control.length, 'the controls', () => showFault());
+  $('sheet').textContent = at.control.length ? `Controls: ${at.control.length} wrong` : 'Controls';
+}
+const counted = count => count === 1 ? 'One thing' : `${count} things`;
+function pointTo(block, count, where, act) {
+  const line = element(block, 'p', { class: 'pointer' }, `${counted(count)} in ${where} cannot be run; the numbers are those of before. `);
+  element(line, 'button', { class: 'plain' }, 'Show').addEventListener('click', act);
+}
+function showFault() {
+  if (getComputedStyle($('sheet')).display !== 'none' && !document.querySelector('aside').classList.contains('open')) $('sheet').click();
+  document.querySelector('.control.wrong').scrollIntoView({ block: 'center' });
+}
+function sayInText(block, text, row, column) {
+  const line = element(block, 'p');
+  element(line, 'button', { class: 'plain', 'aria-label': `go to line ${row}` }, `line ${row}`).addEventListener('click', () => {
+    const rows = $('yaml').value.split('\n'), start = rows.slice(0, row - 1).reduce((sum, r) => sum + r.length + 1, 0);
+    $('yaml').focus();
+    $('yaml').setSelectionRange(start + column - 1, start + (rows[row - 1] || '').length);
+    $('yaml').scrollTop = Math.max(0, (row - 4) * parseFloat(getComputedStyle($('yaml')).lineHeight));
+  });
+  element(line, 'span', {}, ' ' + text);
 }
 
 /* Of what is drawn: the forecast's own error and that of the seeds, apart and together. */

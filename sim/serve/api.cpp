@@ -7,6 +7,7 @@
 #include <set>
 
 #include "stepcast/base/confined_files.hpp"
+#include "stepcast/base/node_at.hpp"
 #include "stepcast/base/version.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
@@ -26,14 +27,26 @@ std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// The cluster files of the folders, as an import takes them.
-Json clusters_below(const std::vector<fs::path>& folders) {
+/// The presets of one kind in the folders, as scenarios and imports name them.
+Json presets_below(const std::vector<fs::path>& folders, const std::string& kind) {
   std::set<std::string> names;
   for (const fs::path& folder : folders) {
-    for (const fs::path& file : files_in(folder / "clusters", ".yaml"))
-      names.insert("clusters/" + file.filename().string());
+    for (const fs::path& file : files_in(folder / kind, ".yaml"))
+      names.insert(kind == "frameworks" ? file.stem().string()
+                                        : kind + "/" + file.filename().string());
   }
   return names;
+}
+
+/// What a search should find a scenario by, beside its name and its question.
+std::string about(const Node& document) {
+  std::string words;
+  for (const char* path : {"cluster.name", "cluster.device.name", "model.name", "framework"}) {
+    const Node* found = node_at(document, path);
+    if (found != nullptr && found->kind == Node::Kind::scalar)
+      words += (words.empty() ? "" : " ") + found->text;
+  }
+  return words;
 }
 
 /// A question is malformed; the text says how.
@@ -214,9 +227,11 @@ Api::Api(std::vector<std::string> worker, const std::vector<fs::path>& folders)
       if (find(name) != nullptr) continue;
       try {
         const std::string text = read_document_text(file.string(), search);
-        const auto kind = file_kind(load_document_text(text, file.string(), search));
+        const Node document = load_document_text(text, file.string(), search);
+        const auto kind = file_kind(document);
         if (kind != FileKind::scenario && kind != FileKind::check) continue;
-        presets_.push_back({name, file, stepcast::question_of(std::string_view(text)), text});
+        presets_.push_back(
+            {name, file, stepcast::question_of(std::string_view(text)), text, about(document)});
       } catch (const InputError&) {  // not offered; who opens it sees why
       }
     }
@@ -228,10 +243,12 @@ Api::Api(std::vector<std::string> worker, const std::vector<fs::path>& folders)
   std::ranges::sort(presets_, {}, &Preset::name);
   Json list = Json::array();
   for (const Preset& preset : presets_)
-    list.push_back({{"name", preset.name}, {"question", preset.question}});
+    list.push_back({{"name", preset.name}, {"question", preset.question}, {"about", preset.about}});
   hello_ = text_of(Json{{"stepcast", {{"format", 1}, {"version", version}}},
                         {"presets", list},
-                        {"clusters", clusters_below(folders)}});
+                        {"clusters", presets_below(folders, "clusters")},
+                        {"models", presets_below(folders, "models")},
+                        {"frameworks", presets_below(folders, "frameworks")}});
 }
 
 const Api::Preset* Api::find(const std::string& name) const {

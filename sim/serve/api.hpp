@@ -23,7 +23,7 @@ class Api : public Answers {
   struct Preset {
     std::string name;
     std::filesystem::path path;
-    std::string question, text;
+    std::string question, text, about;
   };
   const Preset* find(const std::string& name) const;
 

@@ -69,6 +69,9 @@ function choose(key, value) {
   const reason = reasonAgainst(key, value);
   if (reason) { built[key].why.textContent = `${value}: ${reason}`; return; }
   if (same(value, (known[key] || {}).now) && state.set[key] === undefined) return;
+  setValue(key, value);
+}
+function setValue(key, value) {
   change(s => {
     s.set[key] = value;
     if (degrees(key)) s.set['parallel.dp'] = 'auto';
@@ -89,6 +92,26 @@ function element(parent, name, attributes = {}, text) {
   return node;
 }
 
+/* Any other number than those offered; bandwidths are in Gbit/s. */
+const isNumber = values => typeof values === 'function' || values.every(value => /^[0-9.]+(Gbps)?$/.test(value));
+const unitOf = values => Array.isArray(values) && values[0].endsWith('Gbps') ? 'Gbps' : '';
+function numberField(parent, key, label, values) {
+  const unit = unitOf(values), field = element(parent, 'input', { class: 'number', inputmode: 'decimal', size: 7, autocomplete: 'off',
+    'aria-label': `${label}, a number${unit && ' in ' + unit}`, title: unit ? `a number in ${unit}` : 'any number' });
+  field.addEventListener('change', () => {
+    const text = field.value.trim().replace(/,/g, '');
+    if (text === '') { drawControls(); return; }
+    const value = unit && /^[0-9.]+$/.test(text) ? text + unit : text;
+    if (!same(value, valueNow(key))) setValue(key, value);
+  });
+  field.addEventListener('keydown', event => { if (event.key === 'Escape') { field.value = numberNow(key, unit); field.blur(); } });
+  return field;
+}
+const numberNow = (key, unit) => {
+  const now = String(valueNow(key) ?? '');
+  return /B\/s$/.test(now) ? String(parseFloat(now) * 8 / 1e9) : unit ? now.replace(unit, '') : now;
+};
+
 function buildControls() {
   const root = $('controls');
   GROUPS.forEach(([title, keys]) => {
@@ -98,12 +121,13 @@ function buildControls() {
       const box = element(group, 'div', { class: 'control', 'data-key': key });
       const name = element(box, 'div', { class: 'name' });
       element(name, 'span', { id: 'name-' + key, title: key }, label);
+      const field = isNumber(values) ? numberField(name, key, label, values) : null;
       const back = element(name, 'button', { class: 'reset', hidden: '', 'aria-label': 'reset ' + label }, 'reset');
       back.addEventListener('click', () => reset(key));
       const list = element(box, 'div', { class: 'values', role: 'radiogroup', 'aria-labelledby': 'name-' + key });
-      const why = element(box, 'p', { class: 'why', id: 'why-' + key });
+      const why = element(box, 'p', { class: 'why', id: 'why-' + key }), fault = element(box, 'p', { class: 'fault', role: 'alert' });
       list.addEventListener('keydown', event => moveFocus(event, list));
-      built[key] = { box, back, list, why, values, buttons: {} };
+      built[key] = { box, back, list, why, fault, field, values, buttons: {} };
     });
   });
 }
@@ -115,11 +139,15 @@ function moveFocus(event, list) {
   event.preventDefault();
 }
 
+/* Where the scenario itself does not run, values of many controls fail in the same words, which stand at their place already. */
+const isTold = reason => told.some(text => text.includes(reason));
 function drawControls() {
+  drawSwaps();
   Object.entries(built).forEach(([key, control]) => {
     const info = known[key] || {}, now = valueNow(key), list = candidates(key, control.values);
     control.box.classList.toggle('changed', state.set[key] !== undefined);
     control.back.hidden = state.set[key] === undefined;
+    if (control.field && document.activeElement !== control.field) control.field.value = numberNow(key, unitOf(control.values));
     Object.keys(control.buttons).filter(v => !list.includes(v)).forEach(v => { control.buttons[v].remove(); delete control.buttons[v]; });
     list.forEach(value => {
       let button = control.buttons[value];
@@ -139,7 +167,7 @@ function drawControls() {
     });
     const values = Object.values(info.values || {});
     const none = values.length > 0 && values.every(Boolean) && state.set[key] === undefined;
-    if (none) control.why.textContent = values[0];
+    if (none && !isTold(values[0]) && !control.fault.textContent) control.why.textContent = values[0];
     else if (!control.box.matches(':hover, :focus-within')) control.why.textContent = '';
   });
 }

@@ -8,6 +8,7 @@
 
 #include "answers.hpp"
 #include "live_assets.hpp"
+#include "stepcast/base/palette.hpp"
 
 namespace stepcast {
 namespace {
@@ -115,7 +116,8 @@ void set_up(httplib::Server& server, Answers& api, const ServeSettings& settings
     });
   };
   text("/", live::html, "text/html; charset=utf-8");
-  text("/live.css", live::style, "text/css; charset=utf-8");
+  static const std::string style = palette_css() + std::string(live::style);
+  text("/live.css", style, "text/css; charset=utf-8");
   text("/live.js", live::script, "text/javascript; charset=utf-8");
   server.Get("/api/hello", [&](const Request&, Response& response) {
     give(response, {200, api.hello()});

@@ -22,7 +22,7 @@ const rowsKept = name => rowsOf(name).length && !isLate(name) ? rowsOf(name) : n
 const keptData = () => ({
   version, state, question: $('question').textContent, b: shown, a: pinned, command: $('command').textContent,
   yaml: $('yaml').value, onTop: $('on-top').textContent,
-  drawing: isLate('drawing') ? '' : $('drawing').textContent, operators: isLate('operators') ? [] : operators, bands: isLate('bands') ? null : bands, worth: isLate('worth') ? null : worth,
+  drawing: isLate('drawing') ? '' : $('drawing').textContent, timeline: isLate('drawing') ? null : timeline, pins: state.pins.map(from => [from, answersOf.get(keyOf(from))]), operators: isLate('operators') ? [] : operators, bands: isLate('bands') ? null : bands, worth: isLate('worth') ? null : worth,
   curve: rowsKept('curve'), sweep: rowsKept('sweep') });
 
 async function keptPage() {
@@ -71,12 +71,13 @@ function openKept(kept) {
   $('yaml').value = kept.yaml;
   $('yaml').readOnly = true;
   $('on-top').textContent = kept.onTop;
-  $('kept-of').textContent = `${pinned ? `A is ${sideText(state.a)}; B is ` : ''}${sideText(state)}.`;
+  $('kept-of').textContent = `${pinned ? `A is ${sideText(state.a)}; shown is ` : ''}${sideText(state)}.`;
   document.querySelector('footer').textContent = `Saved from the page of Stepcast ${kept.version}; the file holds all that it shows and fetches nothing.`;
-  document.title = `${sideText(state)} - Stepcast`;
   const absent = { pipeline: !kept.drawing, operating: !kept.operators.length, explain: !kept.worth, scaling: !kept.curve, sweeping: !kept.sweep };
   Object.keys(absent).filter(id => absent[id]).forEach(id => $(id).remove());
-  ({ operators } = kept);
+  ({ operators, timeline } = kept);
+  kept.pins.forEach(([from, answer]) => { if (answer) answersOf.set(keyOf(from), answer); });
+  if (timeline) drawTimeline();
   if (operators.length) drawOperators();
   if (kept.bands) drawBands(kept.bands);
   if (kept.worth) drawWorth(kept.worth);

@@ -33,14 +33,15 @@ function changed() {
 function drawChange() {
   writeAddress();
   $('answer').classList.add('old');
-  ['drawing', 'operators', 'bands', 'worth', 'curve', 'sweep'].forEach(id => late(id, true));
+  ['drawing', 'gantt', 'operators', 'bands', 'worth', 'curve', 'sweep', 'pins'].forEach(id => late(id, true));
   $('command').textContent = commandOf(state);
   $('preset').value = state.text === null ? state.preset : '';
   $('question').textContent = state.text === null ? (scenarios.find(s => s.name === state.preset) || {}).question || '' : '';
   $('undo').disabled = !undone.length;
   $('redo').disabled = !redone.length;
   $('swap').disabled = !state.a;
-  $('pin').textContent = state.a ? 'Unpin A' : 'Pin as A';
+  const at = pinOf(side(state));
+  $('pin').textContent = at < 0 ? `Pin as ${letterOf(pinnedSides(state).length)}` : `Unpin ${letterOf(at)}`;
   drawControls();
 }
 
@@ -55,6 +56,7 @@ async function answer(seq) {
       drawErrors(null);
       pinned = a && !a.failed ? a : null;
       shown = b;
+      late('pins', false);
       drawAnswer(b, pinned);
       $('answer').classList.remove('old');
       speak(b);
@@ -66,6 +68,7 @@ async function answer(seq) {
     askChoices(seq).then(fillSweepKeys).catch(lost);
     if (b.failed) return;
     askPipeline(seq).catch(lost);
+    askPins(seq).catch(lost);
     resting = setTimeout(() => { askWorth(seq).then(() => askBands(seq)).catch(lost); }, rest);
   } catch (error) { lost(error); }
 }
@@ -86,10 +89,26 @@ async function askPipeline(seq) {
   const reply = await call('pipeline', { tab, seq, scenario: scenarioOf(state), set: state.set });
   if (reply.status !== 200 || seq !== lastSeq) return;
   late('drawing', false);
+  late('gantt', false);
   late('operators', false);
   $('drawing').textContent = reply.answer.pipeline.replace(/^\s*the pipeline as it ran\n/, '');  // the heading says that
-  ({ operators } = reply.answer);
+  ({ operators, timeline } = reply.answer);
+  drawTimeline();
   drawOperators();
+}
+/* The same timeline as that of the report page. */
+let timeline = null, showTimeline = null;
+function sayTip(event, text) {
+  const tip = $('tip'), box = (tip.textContent = text, tip.style.opacity = 1, tip.getBoundingClientRect());
+  tip.style.left = `${Math.min(event.clientX + 14, innerWidth - box.width - 8)}px`;
+  tip.style.top = `${Math.min(event.clientY + 14, innerHeight - box.height - 8)}px`;
+}
+function drawTimeline() {
+  showTimeline = showTimeline || timelineOn($('gantt'), sayTip, () => { $('tip').style.opacity = 0; });
+  $('gantt-of').textContent = `${timelineHelp} ${shortWaits(timeline)}`.trim();
+  $('gantt-legend').textContent = '';
+  legend($('gantt-legend'), timelineLegend(timeline));
+  showTimeline(timeline);
 }
 async function askWorth(seq) {
   const reply = await call('explain', { tab, seq, scenario: scenarioOf(state), set: state.set }).catch(() => ({}));
@@ -117,9 +136,6 @@ function take(edit) {
   change(edit);
 }
 
-function pin() {
-  change(s => { s.a = s.a ? null : side(s); pinned = null; });
-}
 function swap() {
   if (!state.a) return;
   pinned = null;
@@ -131,6 +147,7 @@ const redo = () => { pinned = null; goBack(redone, undone); };
 function listen() {
   $('preset').addEventListener('change', event => take(s => Object.assign(s, { preset: event.target.value, text: null, set: {} })));
   listenToSource();
+  listenToFind();
   const buttons = { undo, redo, pin, swap, scale: askCurve, 'curve-stop': () => stopStudy('curve'), 'sweep-start': askSweep, 'sweep-stop': () => stopStudy('sweep') };
   Object.entries(buttons).forEach(([id, act]) => $(id).addEventListener('click', act));
   listenToSavings();
@@ -147,7 +164,7 @@ function listen() {
   });
   document.addEventListener('keydown', event => {
     if (event.ctrlKey || event.metaKey || event.altKey || /INPUT|TEXTAREA|SELECT/.test(event.target.tagName)) return;
-    const act = { p: pin, s: swap, u: undo, r: redo }[event.key];
+    const act = { p: pin, s: swap, u: undo, r: redo, '/': () => $('find').focus() }[event.key];
     if (act) { act(); event.preventDefault(); }
   });
   addEventListener('hashchange', begin);
@@ -178,6 +195,7 @@ async function start() {
   ({ version } = hello.stepcast);
   scenarios.forEach(s => element($('preset'), 'option', { value: s.name, title: s.question }, s.name.replace('.yaml', '')));
   hello.clusters.forEach(name => element($('clusters'), 'option', { value: name }));
+  buildSwaps($('controls'), hello);
   buildControls();
   listen();
   begin();

@@ -1,6 +1,6 @@
-/* What the page shows follows from the state: where the scenario is from, the keys that were set, and A. */
+/* What the page shows follows from the state: where the scenario is from, the keys that were set, A, and what else is pinned. */
 const $ = id => document.getElementById(id);
-const empty = () => ({ preset: null, text: null, set: {}, a: null });
+const empty = () => ({ preset: null, text: null, set: {}, a: null, pins: [] });
 let state = empty(), undone = [], redone = [];
 const longestLink = 24000;
 
@@ -45,7 +45,9 @@ function stateOfAddress() {
   if (match[1] !== '1') return 'This link is of another version of the page.';
   try {
     const found = unpacked(match[2]);
-    if (isSide(found) && (found.a === null || isSide(found.a))) return found;
+    const pins = found.pins ?? [];  // links of before have none
+    if (isSide(found) && (found.a === null || isSide(found.a)) && Array.isArray(pins) && pins.length < 16 && pins.every(isSide))
+      return { ...found, pins };
   } catch (error) { /* said below */ }
   return 'This link is damaged: it holds no state.';
 }

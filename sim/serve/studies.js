@@ -57,12 +57,47 @@ function plot(parent, label, rows, lines) {
   });
   rows.forEach((r, i) => { if (i % every === 0) shape(svg, 'text', { x: x(i), y: low + 22, 'text-anchor': 'middle' }, r.name); });
 }
-function tableOf(parent, heads, rows) {
-  const table = element(element(parent, 'div', { class: 'scroll' }), 'table'), head = element(table, 'tr');
-  heads.forEach((text, i) => element(head, 'th', i ? { class: 'number' } : {}, text));
+/* Places on a scale of ratios: 1, 2 and 5 of each decade between two numbers, fewer where they would be many. */
+function roundNumbers(low, high) {
+  const all = [];
+  for (let ten = 10 ** Math.floor(Math.log10(low)); ten <= high; ten *= 10) all.push(...[1, 2, 5].map(n => n * ten).filter(n => n >= low && n <= high));
+  const tens = all.filter(n => /^1/.test(n.toPrecision(3)));
+  return all.length > 7 && tens.length > 1 ? tens : all;
+}
+/* The rate of the job over its devices: perfect scaling is a straight line, drawn from the smallest that runs. */
+function logPlot(parent, label, rows) {
+  const height = 260, { svg, width } = chart(parent, height, label), left = 64, right = 30, low = height - 34, top = 22;
+  const perfect = r => rate(rows[0]) * r.devices, own = r => rate(r) * r.devices, all = rows.flatMap(r => [perfect(r), own(r)]);
+  const scale = (values, from, to) => {
+    const a = Math.log(Math.min(...values) / 1.1), b = Math.log(Math.max(...values) * 1.1);
+    return value => from + (Math.log(value) - a) / (b - a) * (to - from);
+  };
+  const x = scale(rows.map(r => r.devices), left, width - right), y = scale(all, low, top);
+  roundNumbers(Math.min(...all) / 1.1, Math.max(...all) * 1.1).forEach(value => {
+    shape(svg, 'line', { x1: left, x2: width - right, y1: y(value), y2: y(value), class: 'grid' });
+    shape(svg, 'text', { x: left - 6, y: y(value) + 4, 'text-anchor': 'end' }, round3.format(value));
+  });
+  rows.forEach(r => {
+    shape(svg, 'line', { x1: x(r.devices), x2: x(r.devices), y1: low, y2: low + 5, class: 'grid' });
+    shape(svg, 'text', { x: x(r.devices), y: low + 20, 'text-anchor': 'middle' }, r.name);
+  });
+  const line = (of, attributes, shade) => {
+    const path = shape(svg, 'polyline', { points: rows.map(r => `${x(r.devices)},${y(of(r))}`).join(' '), fill: 'none', 'stroke-width': 2, ...attributes });
+    path.style.stroke = `var(--${shade})`;
+  };
+  line(perfect, { 'stroke-dasharray': '5 4', class: 'perfect' }, 'quiet');
+  line(own, {}, 'accent');
+  rows.forEach(r => {
+    shape(svg, 'circle', { cx: x(r.devices), cy: y(own(r)), r: 4 }).style.fill = 'var(--accent)';
+    shape(svg, 'text', { x: x(r.devices) + 4, y: y(own(r)) + 18, 'text-anchor': r === rows[0] ? 'start' : 'middle' }, percent(r.efficiency));
+  });
+}
+function tableOf(parent, heads, rows, kind = 'number') {
+  const table = element(element(parent, 'div', { class: 'scroll' }), 'table', { class: kind + '-table' }), head = element(table, 'tr');
+  heads.forEach((text, i) => element(head, 'th', i ? { class: kind } : {}, text));
   rows.forEach(cells => {
     const line = element(table, 'tr');
-    cells.forEach((text, i) => element(line, 'td', i ? { class: 'number' } : {}, text));
+    cells.forEach((text, i) => element(line, 'td', i ? { class: kind } : {}, text));
   });
 }
 
@@ -90,10 +125,8 @@ function drawCurve(rows) {
   block.textContent = '';
   good.forEach(r => { r.efficiency = rate(r) / rate(good[0]); });
   if (good.length) {
-    plot(block, 'Rate of the whole job over devices, with the ideal line', good, [
-      { of: r => rate(good[0]) * r.devices, shade: 'quiet', dashed: true },
-      { of: r => rate(r) * r.devices, shade: 'accent', note: r => percent(r.efficiency) }]);
-    element(block, 'p', { class: 'quiet' }, `${good[0].tokens_per_s_per_device ? 'Tokens' : 'Samples'} per second of the job over devices. Dashed: as efficient as ${good[0].name} devices; the number above each point is the efficiency.`);
+    logPlot(block, 'Rate of the whole job over devices, both by doublings, with perfect scaling', good);
+    element(block, 'p', { class: 'quiet' }, `${good[0].tokens_per_s_per_device ? 'Tokens' : 'Samples'} per second of the job over devices, both axes logarithmic. Dashed: perfect scaling from ${good[0].name} devices; the number at each point is the efficiency.`);
   }
   const cost = priced(rows, r => r.cost_per_token);
   tableOf(block, ['devices', 'step time', 'tokens/s per device', 'efficiency', ...cost.head], rows.map(r => r.failed

@@ -79,6 +79,12 @@ std::vector<Named> outputs(const Scenario& s, const Forecast& f) {
   list.push_back({"host_stall_s", mean.host_stall.value()});
   list.push_back({"compile_stall_s", mean.compile_stall.value()});
   list.push_back({"other_idle_s", mean.other_idle.value()});
+  list.push_back({"fleet_s", mean.fleet.value()});
+  const auto of_fleet = [&](Seconds FleetForecast::*end) {
+    return f.fleet ? std::optional{((*f.fleet).*end).value()} : std::nullopt;
+  };
+  list.push_back({"fleet_p10_s", of_fleet(&FleetForecast::low)});
+  list.push_back({"fleet_p90_s", of_fleet(&FleetForecast::high)});
   const MemoryBudget* worst = fullest(f);
   list.push_back(
       {"peak_memory_bytes", worst ? std::optional{worst->peak().value()} : std::nullopt});

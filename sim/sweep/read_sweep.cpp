@@ -76,7 +76,7 @@ class AxisReader {
                inside("plan")) {
       report(entry.place, section, key, "changes no prediction, allowed: keys that do");
     } else if (std::ranges::find(paths_, key) != paths_.end()) {
-      report(entry.place, section, key, "stands in grid and zip, allowed: one of them");
+      report(entry.place, section, key, "is in grid and zip, allowed: one of them");
     }
     paths_.push_back(key);
   }
@@ -197,7 +197,7 @@ void check_batch(const Sweep& sweep, bool weak, const Node& root, Reading& readi
   if (!weak) return;
   if (!values_of(sweep, "training.global_batch").empty())
     reading.report(place_of(root, "sweep.keep"), "sweep.keep",
-                   "stands beside training.global_batch, which it sets, allowed: one of them");
+                   "does not go with training.global_batch, which it sets, allowed: one of them");
 }
 
 double tokens_of_device(const Scenario& scenario) {
@@ -209,7 +209,8 @@ double tokens_of_device(const Scenario& scenario) {
 
 }  // namespace
 
-Sweep read_sweep(const std::string& path, const SearchPath& search) {
+Sweep read_sweep(const std::string& path, const SearchPath& search,
+                 const std::vector<std::string>& overrides) {
   const std::string text = read_document_text(path, search);
   Reading reading;
   const Node root = load_document_text(text, path, search, &reading.diagnostics);
@@ -220,7 +221,7 @@ Sweep read_sweep(const std::string& path, const SearchPath& search) {
   check_size(sweep, root, reading);
   check_batch(sweep, weak, root, reading);
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
-  sweep.base = load_any_scenario(*base, {}, search);
+  sweep.base = load_any_scenario(*base, overrides, search);
   const Scenario scenario = prepare_scenario(sweep.base, search, IdleAlgorithms::kept);
   if (weak) sweep.weak_tokens = tokens_of_device(scenario);
   sweep.question = question_of(text);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "row_parts.hpp"
 #include "stepcast/base/text.hpp"
@@ -40,6 +42,40 @@ std::vector<std::size_t> parts_that_occur(const std::vector<std::vector<double>>
   return parts;
 }
 
+std::string part_phrase(std::size_t part) {
+  const std::string& name = breakdown_names()[part];
+  if (is_exposed_part(part)) return "exposed " + name + " communication";
+  if (name == "fleet") return "waiting for the slowest of the fleet";
+  std::string text = name;
+  std::ranges::replace(text, '_', ' ');
+  return text;
+}
+
+/// One sentence on the last point that lost something: how much, and the parts that most of it is.
+std::string what_bends(const PointTable& table, const std::vector<std::vector<double>>& losses) {
+  for (std::size_t i = losses.size(); i-- > 0;) {
+    double lost = 0;
+    for (const double part : losses[i]) lost += part;
+    const double step = losses[i].empty() ? 0 : *table.rows[i].number("step_time_s");
+    constexpr double least = 1e-3, least_named = 0.1;
+    if (step == 0 || std::abs(lost) < least * step) continue;
+    std::vector<std::size_t> parts(losses[i].size());
+    std::iota(parts.begin(), parts.end(), std::size_t{0});
+    // Parts with the sign of the loss, the largest first.
+    std::erase_if(parts, [&](std::size_t p) { return losses[i][p] / lost < least_named; });
+    std::ranges::stable_sort(parts, std::greater{},
+                             [&](std::size_t p) { return losses[i][p] / lost; });
+    std::string named;
+    for (const std::size_t p : parts)
+      named += fmt::format("{}{} {:.1f}%", named.empty() ? "" : ", ", part_phrase(p),
+                           100 * losses[i][p] / step);
+    return fmt::format("\n  {}: {:.1f}% of its step is {} against perfect scaling{}{}.\n",
+                       table.rows[i].values, 100 * std::abs(lost) / step, lost > 0 ? "lost" : "won",
+                       named.empty() ? "" : ": ", named);
+  }
+  return "\n  No point loses against perfect scaling.\n";
+}
+
 }  // namespace
 
 std::vector<std::vector<double>> scaling_losses(const Sweep& sweep,
@@ -73,7 +109,7 @@ std::string scaling_table(const Sweep& sweep, const PointTable& table) {
     for (const std::size_t p : parts) text += fmt::format("{:>11}", signed_seconds(losses[i][p]));
     text += "\n";
   }
-  return text;
+  return text + what_bends(table, losses);
 }
 
 }  // namespace stepcast

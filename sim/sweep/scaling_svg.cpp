@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 
 #include "row_parts.hpp"
+#include "stepcast/base/palette.hpp"
 #include "stepcast/base/svg.hpp"
 #include "stepcast/sim/sweep/scaling.hpp"
 
@@ -16,12 +16,13 @@ namespace {
 constexpr double panel_width = 420, panel_height = 300, left_edge = 60, top_edge = 50, gap = 90;
 constexpr double legend_line = 18, bar_share = 0.7;
 
-// Colours that stay apart for the colour-blind (Okabe and Ito 2008), and one grey.
-constexpr std::array series_colours{"#0072B2", "#E69F00", "#D55E00", "#009E73",
-                                    "#CC79A7", "#56B4E9", "#BBBBBB", "#F0E442",
-                                    "#666666", "#000000", "#882255"};
-
 const char* colour(std::size_t i) { return series_colours[i % series_colours.size()]; }
+
+/// Stalls and idle time have shorter names there.
+std::string_view part_colour(std::size_t part) {
+  const std::string& name = breakdown_names()[part];
+  return shade(name == "other_idle" ? "idle" : name.substr(0, name.find('_'))).light;
+}
 
 std::string text_at(double x, double y, const std::string& text, const char* anchor = "middle") {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
@@ -46,6 +47,31 @@ std::string series_of(const Sweep& sweep, const PointResult& row) {
   return label(values);
 }
 
+/// Of single fleets, where no seeds were run: one of ten is slower than p10 says, one faster.
+std::optional<EfficiencyBand> fleet_band(const PointTable& table, std::size_t i) {
+  const PointResult& row = table.rows[i];
+  const auto low = row.number("fleet_p10_s"), high = row.number("fleet_p90_s");
+  if (!low || !high) return {};
+  const double ideal = *table.efficiency[i] * *row.number("step_time_s");
+  return EfficiencyBand{.p10 = ideal / *high, .p50 = *table.efficiency[i], .p90 = ideal / *low};
+}
+
+/// The efficiency of equal devices against equal devices.
+std::optional<double> flawless_efficiency(const Sweep& sweep, const PointTable& table,
+                                          std::size_t i) {
+  const PointResult& row = table.rows[i];
+  const auto base = baseline_point(sweep, static_cast<std::size_t>(row.point));
+  if (!base) return {};
+  const auto found =
+      std::ranges::find(table.rows, static_cast<std::int64_t>(*base), &PointResult::point);
+  if (found == table.rows.end() || !found->simulated()) return {};
+  const auto share = [](const PointResult& of) {
+    return 1 - *of.number("fleet_s") / *of.number("step_time_s");
+  };
+  if (share(row) == 1 && share(*found) == 1) return {};
+  return *table.efficiency[i] * share(*found) / share(row);
+}
+
 /// Efficiency in percent over devices, of each series.
 class Efficiencies {
  public:
@@ -55,9 +81,13 @@ class Efficiencies {
       if (table.efficiency.empty() || !table.efficiency[i]) continue;
       const double devices = *table.rows[i].number("devices");
       const double percent = 100 * *table.efficiency[i];
-      const auto band = efficiency_band(table, i);
-      series_[series_of(sweep, table.rows[i])].push_back({devices, percent, band});
+      auto band = efficiency_band(table, i);
+      seeds_ = seeds_ || band.has_value();
+      if (!band) band = fleet_band(table, i);
+      const auto flawless = flawless_efficiency(sweep, table, i);
+      series_[series_of(sweep, table.rows[i])].push_back({devices, percent, band, flawless});
       bands_ = bands_ || band.has_value();
+      if (flawless) highest = std::max(highest, 100 * *flawless);
       if (band) highest = std::max(highest, 100 * band->p90);
       least_ = std::min(least_, devices);
       most_ = std::max(most_, devices);
@@ -68,9 +98,11 @@ class Efficiencies {
 
   /// Both axes labelled; devices on a scale of doublings.
   std::string panel() const {
-    const char* title = bands_
+    const char* title = seeds_
                             ? "scaling efficiency [%] over devices, mean and 10 % to 90 % of seeds"
-                            : "scaling efficiency [%] over devices";
+                        : bands_ ? "scaling efficiency [%] over devices, 10 % to 90 % of fleets; "
+                                   "dashed: equal devices"
+                                 : "scaling efficiency [%] over devices";
     std::string svg = text_at(left_edge + panel_width / 2, top_edge - 20, title);
     for (int tick = 0; tick <= high_; tick += 20)
       svg += line(left_edge, y(tick), left_edge + panel_width, y(tick), "#DDDDDD") +
@@ -93,6 +125,7 @@ class Efficiencies {
   struct Place {
     double devices, percent;
     std::optional<EfficiencyBand> band;
+    std::optional<double> flawless;
   };
 
   double x(double devices) const {
@@ -103,8 +136,9 @@ class Efficiencies {
 
   /// The first one labels the devices.
   std::string curve(const std::vector<Place>& points, std::size_t index) const {
-    std::string svg, path, upper, lower;
-    for (const auto& [devices, percent, band] : points) {
+    std::string svg, path, upper, lower, equal;
+    for (const auto& [devices, percent, band, flawless] : points) {
+      if (flawless) equal += fmt::format("{:.1f},{:.1f} ", x(devices), y(100 * *flawless));
       if (band) {
         upper += fmt::format("{:.1f},{:.1f} ", x(devices), y(100 * band->p90));
         lower.insert(0, fmt::format("{:.1f},{:.1f} ", x(devices), y(100 * band->p10)));
@@ -118,6 +152,10 @@ class Efficiencies {
     if (!upper.empty())
       svg += fmt::format("<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"0.2\"/>\n",
                          upper + lower, colour(index));
+    if (!equal.empty())
+      svg += fmt::format(
+          "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-dasharray=\"4 3\"/>\n", equal,
+          colour(index));
     return svg +
            fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n",
                        path, colour(index));
@@ -125,7 +163,7 @@ class Efficiencies {
 
   std::map<std::string, std::vector<Place>> series_;
   double least_ = 1e300, most_ = 0, high_ = 100;
-  bool bands_ = false;
+  bool bands_ = false, seeds_ = false;
 };
 
 /// A bar per point, from the bottom the parts of its step in percent.
@@ -148,7 +186,7 @@ std::string parts_panel(const PointTable& table) {
       if (height < 0.05) continue;
       svg += fmt::format(
           "<rect x=\"{:.1f}\" y=\"{:.2f}\" width=\"{:.1f}\" height=\"{:.2f}\" fill=\"{}\"/>\n", x,
-          y, pitch * bar_share, height, colour(p));
+          y, pitch * bar_share, height, part_colour(p));
     }
     svg += text_at(x + pitch * bar_share / 2, top_edge + panel_height + 18,
                    plain_number(*rows[i]->number("devices")));
@@ -160,7 +198,7 @@ std::string parts_panel(const PointTable& table) {
     const double y = top_edge + legend_line * static_cast<double>(p) + 10;
     const double x = begin + panel_width + 12;
     svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"12\" fill=\"{}\"/>\n",
-                       x, y - 10, colour(p)) +
+                       x, y - 10, part_colour(p)) +
            text_at(x + 18, y, breakdown_names()[p], "start");
   }
   return svg;

@@ -148,7 +148,7 @@ TEST(Section, ExactlyOneOfTheKeys) {
   const std::string rest = "inner: {size: 1}\nitems: [{n: 1}]\n";
   EXPECT_EQ(nested(rest), "f:1:1: has none of left, right, allowed: exactly one of them");
   EXPECT_EQ(nested(rest + "left: 1\nright: 2"),
-            "f:4:1: right: stands beside left, allowed: exactly one of left, right");
+            "f:4:1: right: does not go with left, allowed: exactly one of left, right");
   EXPECT_EQ(nested(rest + "rihgt: 2"),
             "f:1:1: has none of left, right, allowed: exactly one of them\n"
             "f:3:1: rihgt: is not a known key; did you mean right?");

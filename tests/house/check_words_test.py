@@ -61,6 +61,14 @@ class CheckWords(unittest.TestCase):
         code, found, limits = checked(page, LIMITS + "docs/a.md,0,1\n", "--lower")
         self.assertEqual((code, len(found), limits), (1, 1, LIMITS + "docs/a.md,0,1\n"))
 
+    def test_messages_of_the_program_are_counted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder) / "sim/a.cpp"
+            source.parent.mkdir()
+            source.write_text('// "is told by the file"\nfail("is told "\n     "by the file");\nf("model.a model.b model.of_it " + key);\n', encoding="utf-8")
+            self.assertEqual(WORDS.messages(source.parents[1]), "is told by the file.")
+            self.assertEqual(WORDS.counted(WORDS.messages(source.parents[1]))["idioms"], 1)
+
     def test_pages_that_are_gone_are_found(self):
         gone = LIMITS + "docs/b.md,1,0\n"
         self.assertEqual(checked(SHORT, gone)[:2], (1, ["tests/house/words.csv: docs/b.md is no page"]))

@@ -1,4 +1,5 @@
 """The pages of the documentation: docs/README.md lists all of them, their links lead somewhere, files that they name exist,
+the CHANGELOG is short,
 and they use one word per thing, as the comments of the headers do: none of the last column of docs/glossary.md.
 """
 import pathlib
@@ -6,6 +7,8 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+CHANGELOG = ROOT / "CHANGELOG.md"
+MOST_OF_AN_ENTRY = 400  # characters: a user reads it, the log of the ledger has the rest
 GLOSSARY = ROOT / "docs" / "glossary.md"
 INDEX = ROOT / "docs" / "README.md"
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)|https?://\S+", re.MULTILINE | re.DOTALL)
@@ -96,6 +99,17 @@ class Links(unittest.TestCase):
     def test_files_that_pages_name_exist(self):
         gone = [f"{page.relative_to(ROOT)}: {path}" for page in pages() for path in paths(page) if not any(ROOT.glob(path))]
         self.assertEqual(gone, [])
+
+
+class Changelog(unittest.TestCase):
+    def test_entries_are_short(self):
+        entries = re.findall(r"^- .*?(?=^- |^#|^$|\Z)", CHANGELOG.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        self.assertGreater(len(entries), 10)
+        self.assertEqual([entry[:60] for entry in entries if len(" ".join(entry.split())) > MOST_OF_AN_ENTRY], [])
+
+    def test_links_lead_somewhere(self):
+        broken = [target for target, file, anchor in links(CHANGELOG) if not file.exists() or anchor and anchor not in anchors(file)]
+        self.assertEqual(broken, [])
 
 
 class Words(unittest.TestCase):

@@ -259,14 +259,14 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.js("return saved.filter(s => s[1] > 20).length"), charts)
         self.assert_no_complaints()
 
-    def test_eleven_parts_have_eleven_colours(self):
+    def test_twelve_parts_have_twelve_colours(self):
         self.report(["run", os.path.join(SCENARIOS, "ideal-pipeline.yaml")])
         for _ in range(2):
-            colours = self.js("return elevenParts.map(p => colour(p[0]))")
-            self.assertEqual(len(set(colours)), 11)
+            colours = self.js("return colouredParts.map(p => colour(p[0]))")
+            self.assertEqual(len(set(colours)), 12)
             ratios = self.js("""const light = c => { const v = [1, 3, 5].map(i => parseInt(c.slice(i, i + 2), 16) / 255).map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
                 return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; }; const paper = light(colour('paper'));
-                return elevenParts.map(p => { const a = light(colour(p[0])); return (Math.max(a, paper) + 0.05) / (Math.min(a, paper) + 0.05); })""")
+                return colouredParts.map(p => { const a = light(colour(p[0])); return (Math.max(a, paper) + 0.05) / (Math.min(a, paper) + 0.05); })""")
             self.assertGreaterEqual(min(ratios), 3)
             self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

@@ -321,6 +321,12 @@ class Studies(unittest.TestCase):
         self.assertLess(found.apart, 1e-9)
         self.assertEqual(self.rows(found.table)[0]["ranks"], 16)
 
+    def test_engine(self):
+        small = {"cluster.fleet": "flawless", "cluster.devices": 16, "parallel.pp": 2, "parallel.dp": 1, "training.global_batch": 2}
+        judged = stepcast.forecast(FLAGSHIP, set=small, engine="simgrid")
+        self.assertEqual(judged.to_dict()["engine"]["solver"], "simgrid_reference")
+        self.assertAlmostEqual(judged.step_time_s, stepcast.forecast(FLAGSHIP, set=small).step_time_s, delta=1e-8)
+
     def test_imports_are_scenarios(self):
         file, cluster = SOURCE / "tests/sim/import/data/msl_qwen3_32b.sh", "clusters/atlas-800t-a2.yaml"
         found = stepcast.import_launch(file, cluster=cluster, devices=1024)

@@ -98,6 +98,8 @@ TEST(FlashAttention, EachGenerationHasItsOwnNumbers) {
   device.efficiency.attention.flash_1 = AttentionKernel{{.cube = 0.4}, {}};
   device.efficiency.attention.flash_triton = AttentionKernel{{.cube = 0.5}, {}};
   device.efficiency.attention.cudnn = AttentionKernel{{.cube = 0.6}, {}};
+  device.efficiency.attention.cudnn_mxfp8 = AttentionKernel{{.cube = 0.7}, {}};
+  device.matmul_peak_fp8 = 2 * device.matmul_peak;
   const auto rate = [&](TrainingSpec::Attention attention) {
     spec.training.attention = attention;
     Operator op = row(dense(spec).forward, "attention");
@@ -108,6 +110,37 @@ TEST(FlashAttention, EachGenerationHasItsOwnNumbers) {
   EXPECT_NEAR(rate(TrainingSpec::Attention::flash_1), 0.4, 1e-12);
   EXPECT_NEAR(rate(TrainingSpec::Attention::cudnn), 0.6, 1e-12);
   EXPECT_NEAR(rate(TrainingSpec::Attention::flash_triton), 0.5, 1e-12);
+  EXPECT_NEAR(rate(TrainingSpec::Attention::cudnn_mxfp8), 2 * 0.7, 1e-12);
+}
+
+TEST(AttentionInMxfp8, CastsItsOperandsAndForgetsTheWindowBackward) {
+  WorkloadSpec spec = workload(small_dense());
+  const auto& a = std::get<GroupedQueryAttention>(spec.model.attention);
+  const auto q = static_cast<double>(a.heads * a.head_dim);
+  const auto kv = static_cast<double>(a.kv_heads * a.head_dim);
+  const auto flops = [&](double window) {
+    LayerContext layer = context(spec);
+    layer.window = static_cast<std::int64_t>(window);
+    const Passes passes = transformer_layer(layer, LayerKind::dense);
+    return std::pair{row(passes.forward, "attention").flops,
+                     row(passes.backward, "attention backward").flops};
+  };
+  const auto whole = flops(0);
+  EXPECT_LT(flops(128).second, whole.second);
+  EXPECT_EQ(bytes(dense(spec).forward, " to fp8"), 0);
+  spec.training.attention = TrainingSpec::Attention::cudnn_mxfp8;
+  EXPECT_EQ(flops(128).second, whole.second);
+  EXPECT_LT(flops(128).first, whole.first);
+  const double both_orders = 2 + 2 + 2.0 / 32;
+  EXPECT_NEAR(bytes(dense(spec).forward, " to fp8"), recipe_tokens * (q + 2 * kv) * both_orders, 1);
+  EXPECT_NEAR(bytes(dense(spec).backward, "gradient to fp8"), recipe_tokens * q * both_orders, 1);
+}
+
+TEST(HeadInFp8, IsCastAsLinearLayersAre) {
+  WorkloadSpec spec = workload(small_dense());
+  EXPECT_EQ(row(head(context(spec)).forward, "head").fp8, Fp8::none);
+  spec.training.fp8_head = true;
+  EXPECT_EQ(row(head(context(spec)).forward, "head").fp8, Fp8::casts);
 }
 
 TEST(FusedCrossEntropy, ReadsLogitsOnceAndMakesGradientsInPlace) {

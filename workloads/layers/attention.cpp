@@ -85,8 +85,10 @@ void grouped_query_backward(Backward& backward, const LayerContext& context) {
 Projections grouped_query_projections(const LayerContext& context) {
   const Shape shape{context};
   const Sizes size = sizes(shape, std::get<GroupedQueryAttention>(context.model.attention));
-  return {{"qkv", shape.tokens, shape.hidden, size.q + size.gate + 2 * size.kv},
-          {"attention out", shape.tokens, size.q, shape.hidden}};
+  return {adapted({"qkv", shape.tokens, shape.hidden, size.q + size.gate + 2 * size.kv}, shape,
+                  AdapterPlace::qkv, {size.q + size.gate, size.kv, size.kv}),
+          adapted({"attention out", shape.tokens, size.q, shape.hidden}, shape,
+                  AdapterPlace::attention_out, {shape.hidden})};
 }
 
 void grouped_query_inner_forward(LayerItems& items, const LayerContext& context) {

@@ -29,11 +29,18 @@ double twice_keys(double before, double length, double window) {
   return 2 * window - window * window / length;
 }
 
+/// The backward kernel in MXFP8 computes the whole causal half, whatever the window: with windows
+/// of 128 its time grows with the square of the length (cudnn-frontend 3929da2, gpt_oss).
+double window_of(const LayerContext& context, bool backward) {
+  const bool whole = backward && context.training.attention == TrainingSpec::Attention::cudnn_mxfp8;
+  return whole ? 0 : static_cast<double>(context.window);
+}
+
 /// One block of queries against one block of keys: half of it is visible (zigzag order keeps ranks
 /// equal). Keys of earlier slices are visible as a whole.
 Operator block(const Shape& shape, const Core& core, const Split& split,
                const LayerContext& context, bool backward) {
-  const auto window = static_cast<double>(context.window);
+  const double window = window_of(context, backward);
   const double rows = split.gather ? shape.length / shape.cp : shape.length / split.blocks;
   const double own = split.gather ? shape.length : rows;
   const double keys = shape.before + own;
@@ -99,6 +106,28 @@ void put_ends(LayerItems& items) {
         .name = name, .work = MemoryBoundWork{}, .launch = LaunchClass::matmul, .in_call = true});
 }
 
+/// Queries, keys and values, or gradients of outputs, are cast to MXFP8 in both orders; scales of
+/// 32 numbers are put in order by a kernel of their own. Transformer Engine does a call for all
+/// (mxfp8_quantize_fast_path of dot_product_attention/utils.py, d0067d0d).
+void put_casts(LayerItems& items, const LayerContext& context, const Core& core, bool backward) {
+  if (context.training.attention != TrainingSpec::Attention::cudnn_mxfp8) return;
+  const double tokens = Shape{context}.tokens;
+  const double scales = 2.0 / 32;  // bytes of an element, of both orders
+  const auto cast = [&](const char* tensor, double width, bool in_call) {
+    const std::string name = std::string("attention ") + tensor;
+    Operator copy = vector_row(name + " to fp8", 0, (element + 2 + scales) * tokens * width);
+    Operator order = vector_row(name + " scales order", 0, 2 * scales * tokens * width);
+    copy.in_call = in_call;
+    order.in_call = true;
+    items.push_back(std::move(copy));
+    items.push_back(std::move(order));
+  };
+  if (backward) return cast("gradient", core.out, false);
+  cast("q", core.q, false);
+  cast("k", core.k, true);
+  cast("v", core.v, true);
+}
+
 /// The blocks go round behind all steps but the last: (blocks - 1) max(step, transfer) + step, as
 /// in the ring.
 void blocks(LayerItems& items, const LayerContext& context, const Core& core, const Split& split,
@@ -108,6 +137,7 @@ void blocks(LayerItems& items, const LayerContext& context, const Core& core, co
   const std::string name = backward ? "ring keys, values and gradients" : "ring keys and values";
   const CommunicationId ring{CommunicationRole::ring};
   const auto steps = static_cast<int>(split.blocks);
+  put_casts(items, context, core, backward);
   if (steps > 1)
     items.push_back(overlapped(
         name, ring, GroupKind::context, CollectiveKind::all_gather,

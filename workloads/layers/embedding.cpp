@@ -37,7 +37,7 @@ void embedding_backward(Backward& backward, const LayerContext& context) {
 
 Passes embedding(const LayerContext& context) {
   LayerItems forward;
-  rows::Backward backward;
+  rows::Backward backward{context};
   rows::embedding_forward(forward, context);
   rows::embedding_backward(backward, context);
   const ModelSpec& model = context.model;

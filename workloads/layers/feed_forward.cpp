@@ -10,8 +10,11 @@ double projections(FeedForwardSpec::Kind kind) {
 Projections feed_forward_projections(const Shape& shape, const std::string& name,
                                      FeedForwardSpec::Kind kind, double width) {
   const double inner = width / shape.tp;
-  return {{name + " up", shape.tokens, shape.hidden, projections(kind) * inner},
-          {name + " down", shape.tokens, inner, shape.hidden}};
+  const std::vector<double> parts(static_cast<std::size_t>(projections(kind)), inner);
+  return {adapted({name + " up", shape.tokens, shape.hidden, projections(kind) * inner}, shape,
+                  AdapterPlace::up, parts),
+          adapted({name + " down", shape.tokens, inner, shape.hidden}, shape, AdapterPlace::down,
+                  {shape.hidden})};
 }
 
 Operator activation_forward(std::string name, FeedForwardSpec::Kind kind, double count) {

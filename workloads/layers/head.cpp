@@ -6,10 +6,11 @@ namespace rows {
 
 namespace {
 
-Linear projection(const Shape& shape, const ModelSpec& model) {
-  const bool bf16 = true;  // Megatron-LM's output layer is none of Transformer Engine's
-  return {"head", shape.tokens, shape.hidden, static_cast<double>(model.vocabulary) / shape.tp,
-          bf16};
+Linear projection(const Shape& shape, const LayerContext& context) {
+  // Megatron-LM's output layer is one of Transformer Engine's with fp8_output_proj alone.
+  const bool bf16 = !context.training.fp8_head;
+  return {"head", shape.tokens, shape.hidden,
+          static_cast<double>(context.model.vocabulary) / shape.tp, bf16};
 }
 
 /// Cross entropies of PyTorch's autocast: logits become FP32, and their log-softmax is written.
@@ -23,7 +24,7 @@ void measure(LayerItems& items, double metrics, double logits) {
 
 void head_forward(LayerItems& items, const LayerContext& context) {
   const Shape shape{context};
-  const Linear linear = projection(shape, context.model);
+  const Linear linear = projection(shape, context);
   items.push_back(norm_forward(context.model, "final norm", shape.shard * shape.hidden));
   column_forward(items, shape, linear);
   const double logits = linear.tokens * linear.out;
@@ -33,7 +34,7 @@ void head_forward(LayerItems& items, const LayerContext& context) {
 
 void head_backward(Backward& backward, const LayerContext& context) {
   const Shape shape{context};
-  const Linear linear = projection(shape, context.model);
+  const Linear linear = projection(shape, context);
   const double logits = linear.tokens * linear.out;
   loss_backward(backward, context, logits);
   column_backward(backward, shape, linear);
@@ -44,7 +45,7 @@ void head_backward(Backward& backward, const LayerContext& context) {
 
 Passes head(const LayerContext& context) {
   LayerItems forward;
-  rows::Backward backward;
+  rows::Backward backward{context};
   rows::head_forward(forward, context);
   rows::head_backward(backward, context);
   const ModelSpec& model = context.model;

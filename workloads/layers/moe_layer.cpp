@@ -97,7 +97,7 @@ namespace stepcast {
 Passes expert_module(const LayerContext& context) {
   const rows::Experts experts{context, 1};
   Passes passes;
-  rows::Backward backward;
+  rows::Backward backward{context};
   rows::routed_forward(passes.forward, experts);
   rows::routed_backward(backward, experts, [] {});
   passes.backward = std::move(backward.both);

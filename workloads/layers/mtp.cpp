@@ -48,7 +48,7 @@ void module_backward(Backward& backward, const LayerContext& context) {
 
 Passes mtp_module(const LayerContext& context) {
   LayerItems forward, module;
-  Backward backward;
+  Backward backward{context};
   module_forward(module, context);
   forward = module;
   head_forward(forward, context);

@@ -235,13 +235,14 @@ constexpr std::array<OperatorColumnInfo, operator_columns> column_infos{{
     {"top_k", "--top-k", "tokens that a query of sparse attention sees"},
 }};
 
-constexpr std::array<AttentionGenerationName, 8> known_generations{
+constexpr std::array<AttentionGenerationName, 9> known_generations{
     {{"flash_1", AttentionGeneration::flash_1},
      {"flash_2", AttentionGeneration::flash_2},
      {"flash_3", AttentionGeneration::flash_3},
      {"flash_4", AttentionGeneration::flash_4},
      {"cudnn", AttentionGeneration::cudnn},
      {"flash_triton", AttentionGeneration::flash_triton},
+     {"cudnn_mxfp8", AttentionGeneration::cudnn_mxfp8},
      {"library", AttentionGeneration::fused},
      {"hand_tuned", AttentionGeneration::hand_tuned}}};
 

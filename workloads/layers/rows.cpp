@@ -20,14 +20,22 @@ Shape::Shape(const LayerContext& context) {
   gradient_bytes = context.gradient_bytes;
   chunks = tp > 1 ? context.tensor_chunks : 1;
   serial_backward = context.tensor_backward == CommunicationSpec::TensorBackward::serial;
+  adapters = context.training.adapters;
+  lowest = context.lowest;
 }
 
 void Backward::add_input(const LayerItem& item) {
+  if (ended) return;
   input.push_back(item);
   both.push_back(item);
 }
 
 void Backward::add_weight(const LayerItem& item) {
+  if (!frozen) add_trained(item);
+}
+
+void Backward::add_trained(const LayerItem& item) {
+  if (ended) return;
   weight.push_back(item);
   both.push_back(item);
   if (auto* op = std::get_if<Operator>(&both.back())) op->slack.last = true;
@@ -135,16 +143,20 @@ void add_again(Backward& backward, const LayerItems& items) {
 }
 
 Passes assemble(const LayerContext& context, LayerItems forward, Backward backward,
-                const ParameterGroups& groups) {
+                const ParameterGroups& groups, const ParameterGroups& adapters) {
   const RankParameters parameters = on_rank(context.model, context.plan, groups);
+  const RankParameters beside = on_rank(context.model, context.plan, adapters);
+  const bool frozen = context.training.adapters.any();
   Passes passes;
   passes.forward = std::move(forward);
   passes.backward_input = std::move(backward.input);
   passes.backward_weight = std::move(backward.weight);
   passes.backward = std::move(backward.both);
-  passes.dense_parameters = parameters.dense;
+  passes.dense_parameters = parameters.dense + beside.dense;
   passes.expert_parameters = parameters.experts;
-  passes.replicated_parameters = groups.replicated;
+  passes.trained_dense = frozen ? beside.dense : parameters.dense;
+  passes.trained_expert = frozen ? 0 : parameters.experts;
+  passes.replicated_parameters = frozen ? adapters.replicated : groups.replicated;
   return passes;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "../adapters.hpp"
 #include "../parameter_groups.hpp"
 #include "stepcast/workloads/operators.hpp"
 #include "stepcast/workloads/states.hpp"
@@ -33,14 +34,22 @@ struct Shape {
   bool sequence_parallel;  ///< and there is something to be parallel over
   std::int64_t chunks;     ///< of products that overlap their tensor collective
   bool serial_backward;    ///< gradients of inputs are reduced before the product for the weights
+  AdapterSpec adapters;
+  bool lowest;  ///< LayerContext::lowest
 };
 
 /// The backward pass under construction: `both` is the order in which frameworks issue it.
 struct Backward {
+  Backward() = default;
+  explicit Backward(const LayerContext& context) : frozen{context.training.adapters.any()} {}
   LayerItems input, weight, both;
+  bool frozen = false;       ///< weights get no gradients, but those of add_trained()
+  bool ended = false;        ///< nothing below needs a gradient: what comes later is left out
   bool again_waits = false;  ///< something that is made again waits; what comes later may read it
   void add_input(const LayerItem& item);
   void add_weight(const LayerItem& item);
+  /// Of weights that are trained beside frozen ones.
+  void add_trained(const LayerItem& item);
   void add_input(const LayerItems& items);
 };
 
@@ -65,18 +74,35 @@ void may_stand_behind(Backward& backward, const BackwardPlace& from, const Backw
 /// What the backward makes again needs only what was kept: it may stand anywhere ahead.
 void add_again(Backward& backward, const LayerItems& items);
 
-/// `groups` are the parameters of the piece, to be spread over the ranks.
+/// `groups` are the parameters of the piece, to be spread over the ranks, and `adapters` those
+/// beside them.
 Passes assemble(const LayerContext& context, LayerItems forward, Backward backward,
-                const ParameterGroups& groups);
+                const ParameterGroups& groups, const ParameterGroups& adapters = {});
 
 /// y[tokens x out] = x[tokens x in] w[in x out], all sizes of this rank.
 struct Linear {
   std::string name;
   double tokens, in, out;
   bool bf16 = false;  ///< in an FP8 step too
+  /// What `training.adapters` makes of it.
+  std::vector<double> adapters = {};  ///< outputs of each adapter beside it, of this rank
+  bool lowest = false;                ///< nothing below its adapter has one
+  double quantised = 0;               ///< bytes of a weight; 0: BF16
 
   Fp8 fp8(Fp8 otherwise) const { return bf16 ? Fp8::none : otherwise; }
 };
+/// The product with its adapters, where it has some: one, or one for each of those of its `parts`
+/// that are targets.
+Linear adapted(Linear linear, const Shape& shape, AdapterPlace place,
+               const std::vector<double>& parts);
+/// Which side of a product is spread over tensor ranks.
+enum class Side { columns, rows };
+/// Adapters beside a product whose input, and whose output's gradient, are there.
+void adapters_forward(LayerItems& items, const Shape& shape, const Linear& linear, Side side);
+/// With the gradient of their input, but for a product that is the lowest.
+void adapters_backward(Backward& backward, const Shape& shape, const Linear& linear, Side side);
+/// Weights that are kept in fewer bytes, made BF16 for one product; nothing for others.
+LayerItems dequantised(const Linear& linear);
 Operator forward(const Linear& linear);
 Operator input_gradient(const Linear& linear);
 /// Accumulates: reads and writes `gradient_bytes` per weight.

@@ -48,6 +48,10 @@ Operator summed(const std::string& name, double tokens, double width) {
   return vector_row(name, count, 3 * element * count);
 }
 
+void append(LayerItems& items, const LayerItems& more) {
+  items.insert(items.end(), more.begin(), more.end());
+}
+
 double gathered_bytes(const Linear& linear) { return element * linear.tokens * linear.in; }
 double reduced_bytes(const Linear& linear) { return element * linear.tokens * linear.out; }
 
@@ -74,17 +78,22 @@ void columns_forward(LayerItems& items, const Shape& shape, const std::string& n
   const Linears others = linears.first(linears.size() - 1);
   const Linear& last = linears.back();
   const std::string gather = "all_gather " + name + " in";
+  const auto add_adapters = [&] {
+    for (const Linear& linear : linears) adapters_forward(items, shape, linear, Side::columns);
+  };
+  for (const Linear& linear : linears) append(items, dequantised(linear));
   if (shape.sequence_parallel && shape.chunks > 1) {
     gather_then([&](const LayerItem& item) { items.push_back(item); }, shape, gather,
                 CommunicationRole::column_input, gathered_bytes(last),
                 forward(piece_of(last, shape)));
     for (const Linear& linear : others) items.push_back(forward(linear));
-    return;
+    return add_adapters();
   }
   if (shape.sequence_parallel)
     communicate(items, gather, GroupKind::tensor, shape.tp, CollectiveKind::all_gather,
                 gathered_bytes(last));
   for (const Linear& linear : linears) items.push_back(forward(linear));
+  add_adapters();
 }
 
 void columns_backward(Backward& backward, const Shape& shape, const std::string& name,
@@ -98,7 +107,16 @@ void columns_backward(Backward& backward, const Shape& shape, const std::string&
   if (shape.sequence_parallel)
     backward.add_weight(overlapped(gather, saved, GroupKind::tensor, CollectiveKind::all_gather,
                                    gathered_bytes(first)));
-  for (const Linear& linear : linears) backward.add_input(input_gradient(linear));
+  if (first.lowest) {
+    adapters_backward(backward, shape, first, Side::columns);
+    backward.ended = true;
+    return;
+  }
+  for (const Linear& linear : linears) {
+    backward.add_input(dequantised(linear));
+    backward.add_input(input_gradient(linear));
+    adapters_backward(backward, shape, linear, Side::columns);
+  }
   for (std::size_t i = 1; i < linears.size(); ++i)
     backward.add_input(summed(name + " gradients joined", first.tokens, first.in));
   if (shape.sequence_parallel) backward.add_weight(WaitFor{saved});
@@ -119,7 +137,11 @@ void rows_forward(LayerItems& items, const Shape& shape, const std::string& name
       shape.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
   const std::string reduce =
       (shape.sequence_parallel ? "reduce_scatter " : "all_reduce ") + name + " out";
+  for (const Linear& linear : linears) append(items, dequantised(linear));
   for (const Linear& linear : linears.first(linears.size() - 1)) items.push_back(forward(linear));
+  const auto add_adapters = [&] {
+    for (const Linear& linear : linears) adapters_forward(items, shape, linear, Side::rows);
+  };
   const auto pieces = static_cast<double>(shape.chunks);
   const auto part = [&] {
     items.push_back(forward(piece_of(last, shape)));
@@ -128,7 +150,8 @@ void rows_forward(LayerItems& items, const Shape& shape, const std::string& name
   };
   if (shape.chunks == 1) {
     part();
-    return communicate(items, reduce, GroupKind::tensor, shape.tp, kind, reduced_bytes(last));
+    communicate(items, reduce, GroupKind::tensor, shape.tp, kind, reduced_bytes(last));
+    return add_adapters();
   }
   for (std::int64_t p = 0; p < shape.chunks; ++p) {
     part();
@@ -138,12 +161,19 @@ void rows_forward(LayerItems& items, const Shape& shape, const std::string& name
   }
   for (std::int64_t p = 0; p < shape.chunks; ++p)
     items.push_back(WaitFor{piece_id(CommunicationRole::row_output, p)});
+  add_adapters();
 }
 
 void rows_backward(Backward& backward, const Shape& shape, const std::string& name,
                    Linears linears) {
   const Linear& last = linears.back();
   const std::string gather = "all_gather " + name + " gradient";
+  if (last.lowest) {
+    adapters_backward(backward, shape, last, Side::rows);
+    backward.ended = true;
+    return;
+  }
+  for (const Linear& linear : linears) backward.add_input(dequantised(linear));
   if (shape.sequence_parallel && shape.chunks > 1) {
     gather_then([&](const LayerItem& item) { backward.add_input(item); }, shape, gather,
                 CommunicationRole::row_gradient, reduced_bytes(last),
@@ -161,6 +191,7 @@ void rows_backward(Backward& backward, const Shape& shape, const std::string& na
     backward.add_input(input_gradient(linear));
     backward.add_weight(weight_gradient(linear, shape.gradient_bytes));
   }
+  for (const Linear& linear : linears) adapters_backward(backward, shape, linear, Side::rows);
 }
 
 }  // namespace stepcast::rows

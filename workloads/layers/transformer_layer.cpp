@@ -122,7 +122,7 @@ LayerItems needed_again(LayerItems items, const LayerContext& context, LayerKind
 
 Passes transformer_layer(const LayerContext& context, LayerKind kind) {
   LayerItems forward;
-  rows::Backward backward;
+  rows::Backward backward{context};
   rows::layer_forward(forward, context, kind);
   rows::layer_backward(backward, context, kind);
   LayerItems recomputed = forward;
@@ -133,9 +133,10 @@ Passes transformer_layer(const LayerContext& context, LayerKind kind) {
       op->begins_again = true;
       break;
     }
+  const LayerParts parts{rows::is_moe(context, kind), context.linear};
   Passes passes = rows::assemble(
-      context, std::move(forward), std::move(backward),
-      layer_parameters(context.model, {rows::is_moe(context, kind), context.linear}));
+      context, std::move(forward), std::move(backward), layer_parameters(context.model, parts),
+      adapter_parameters(context.model, context.training.adapters, parts));
   passes.recomputed = std::move(recomputed);
   return passes;
 }

@@ -180,6 +180,12 @@ class Visitor {
   /// whether it is there.
   virtual void optional_section(std::string_view key, std::string_view doc, bool& present,
                                 const Body& body) = 0;
+  /// The same, where another word than `none` says that it is not there.
+  virtual void section_or(std::string_view key, std::string_view doc, std::string_view word,
+                          bool& present, const Body& body) {
+    (void)word;
+    optional_section(key, doc, present, body);
+  }
   /// The mapping's keys depend on the word under `key` (`kind`); `current` is the index of the
   /// alternative and is set before its body runs.
   virtual void alternatives(std::string_view key, std::string_view doc, std::size_t& current,

@@ -42,6 +42,8 @@ class Section : public Visitor {
   void section(std::string_view key, std::string_view doc, const Body& body) override;
   void optional_section(std::string_view key, std::string_view doc, bool& present,
                         const Body& body) override;
+  void section_or(std::string_view key, std::string_view doc, std::string_view word, bool& present,
+                  const Body& body) override;
   void alternatives(std::string_view key, std::string_view doc, std::size_t& current,
                     const std::vector<Alternative>& bodies) override;
   void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override;

@@ -7,6 +7,7 @@
 #include "stepcast/base/describe.hpp"
 #include "stepcast/topology/costs.hpp"
 #include "stepcast/topology/device_spec.hpp"
+#include "stepcast/topology/fleet_spec.hpp"
 #include "stepcast/topology/forecast_interval.hpp"
 #include "stepcast/topology/host_spec.hpp"
 #include "stepcast/topology/network_spec.hpp"
@@ -42,6 +43,7 @@ struct ClusterSpec {
   NetworkSpec network;
   CollectiveLibrarySpec collectives;
   std::optional<ForecastInterval> interval;
+  std::optional<FleetSpec> fleet;   ///< none: flawless, all devices are alike
   std::optional<CostSpec> costs;    ///< none: no bill, and steps have no price
   std::int64_t devices = 8;         ///< size of this cluster
   std::vector<NodeRun> allocation;  ///< its nodes among those of the machine; empty: the first ones

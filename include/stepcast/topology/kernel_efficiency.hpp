@@ -29,7 +29,8 @@ struct MatmulEfficiency {
 
 /// One pass of a fused attention kernel.
 struct AttentionPass {
-  double cube = 1;      ///< fraction of the cube peak at head size 128 and long sequences
+  double cube = 1;      ///< fraction of the cube peak (`cudnn_mxfp8`: of the FP8 one) at head
+                        ///< size 128 and long sequences
   double vector = 0;    ///< FLOPs of the vector cores' peak that each score costs, beside the cube
   double start = 0;     ///< keys' worth of time lost per query
   double diagonal = 0;  ///< the same, of a causal kernel alone: blocks that the mask cuts
@@ -42,7 +43,7 @@ struct AttentionKernel {
 };
 
 /// Generations of fused attention kernels. `fused` is what the usual library of the device runs.
-/// Those behind `flash_triton` are for single kernels alone (`stepcast operator`).
+/// Those behind `cudnn_mxfp8` are for single kernels alone (`stepcast operator`).
 enum class AttentionGeneration {
   fused,
   flash_1,
@@ -50,14 +51,15 @@ enum class AttentionGeneration {
   flash_3,
   cudnn,
   flash_triton,
+  cudnn_mxfp8,
   flash_4,
   hand_tuned
 };
 
 struct AttentionEfficiency {
   AttentionKernel fused;
-  std::optional<AttentionKernel> flash_1, flash_2, flash_3, cudnn, flash_triton, flash_4,
-      hand_tuned;
+  std::optional<AttentionKernel> flash_1, flash_2, flash_3, cudnn, flash_triton, cudnn_mxfp8,
+      flash_4, hand_tuned;
   /// Rows that one core takes at least, where cores are even: no kernel is shorter than one such
   /// tile on one core and the ramp of memory-bound kernels. 0: no limit.
   std::int64_t tile = 0;

@@ -263,6 +263,7 @@ struct LayerContext {
   KernelSpec::Rope rope = KernelSpec::Rope::fused;
   /// CommunicationSpec::tensor_backward
   CommunicationSpec::TensorBackward tensor_backward = CommunicationSpec::TensorBackward::overlapped;
+  bool lowest = false;  ///< no gradient flows below the first adapter of the layer
 
   bool captures(GraphScope scope) const {
     return (graphs >> static_cast<unsigned>(scope) & 1U) != 0;
@@ -283,7 +284,9 @@ struct Passes {
   /// The parameters of this piece on this rank: dense ones (reduced over dense_data) and
   /// expert ones (over expert_data).
   double dense_parameters = 0, expert_parameters = 0;
-  /// These of dense_parameters every tensor rank holds whole; with sequence parallelism their
+  /// Of these, what is trained: with `training.adapters` the adapters alone.
+  double trained_dense = 0, trained_expert = 0;
+  /// These of trained_dense every tensor rank holds whole; with sequence parallelism their
   /// gradients are partial sums, reduced over the tensor group.
   double replicated_parameters = 0;
 };

@@ -12,6 +12,7 @@ struct Fp8Casts {
   TrainingSpec::Fp8Recipe recipe = TrainingSpec::Fp8Recipe::delayed;
   KernelSpec::Scales scales = KernelSpec::Scales::joined;  ///< of MXFP8
   bool per_expert = false;  ///< a kernel for each expert of a grouped product
+  bool frozen = false;      ///< no product reads a copy along the other side
 };
 
 /// Gives the items with the kernels that make operands before each FP8 product, by recipe

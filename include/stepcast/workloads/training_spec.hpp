@@ -12,6 +12,34 @@
 
 namespace stepcast {
 
+/// The keys of `training.adapters:` say what is trained beside weights that stay as they are
+/// (docs/models/adapters.md).
+struct AdapterSpec {
+  /// Products that may have one, in the order of the forward pass: those of query, key and value
+  /// are one, and so are gate and up in front of a gated activation.
+  enum class Target { query, key, value, attention_out, gate, up, down };
+  enum class Targets { all, modules };
+  enum class Products { joined, apart };
+  enum class Split { both, one };
+  enum class Frozen { bf16, int8, nf4 };
+  std::int64_t rank = 0;  ///< 0: there are none, and all weights are trained
+  Targets targets = Targets::all;
+  std::uint32_t modules = 0;             ///< bit i: Target i, of `modules`
+  Products products = Products::joined;  ///< one of what is one product, or one of each part
+  Split split = Split::both;             ///< over tensor ranks: both matrices, or the wide side's
+  bool dropout = false;                  ///< of what they read
+  Frozen frozen = Frozen::bf16;          ///< weights of products that they stand beside
+
+  bool any() const { return rank > 0; }
+  bool at(Target target) const {
+    return any() &&
+           (targets == Targets::all || (modules >> static_cast<unsigned>(target) & 1U) != 0);
+  }
+};
+/// Names of AdapterSpec::Target.
+inline constexpr std::array<std::string_view, 7> adapter_targets{
+    "query", "key", "value", "attention_out", "gate", "up", "down"};
+
 /// `training:`
 struct TrainingSpec {
   enum class Precision { bf16, fp16, fp8_mixed };
@@ -20,7 +48,16 @@ struct TrainingSpec {
   enum class Recompute { none, selective, full, table, modules };
   /// Parts of a layer that `modules` names; `selective` is the first alone.
   enum class Module { core_attn, mla_up_proj, layernorm, mlp, moe, moe_act, shared_experts };
-  enum class Attention { fused, flash_1, flash_2, flash_3, cudnn, flash_triton, unfused };
+  enum class Attention {
+    fused,
+    flash_1,
+    flash_2,
+    flash_3,
+    cudnn,
+    flash_triton,
+    cudnn_mxfp8,
+    unfused
+  };
   enum class CrossEntropy { unfused, fused, one_hot };
   /// Of a layer that runs again: all that it holds, or what its backward pass reads.
   enum class Rebuild { layer, needed };
@@ -34,6 +71,7 @@ struct TrainingSpec {
   std::int64_t micro_batch = 1;   ///< sequences
   Precision precision = Precision::bf16;
   Fp8Recipe fp8_recipe = Fp8Recipe::delayed;  ///< of `fp8_mixed`
+  bool fp8_head = false;                      ///< the output head multiplies in FP8, too
   Recompute recompute = Recompute::none;
   Table recompute_layers;               ///< [chunk][stage] fully recomputed layers, of `table`
   std::uint32_t recompute_modules = 0;  ///< bit i: Module i, of `modules`
@@ -58,6 +96,7 @@ struct TrainingSpec {
   Moment first_moment = Moment::fp32, second_moment = Moment::fp32;  ///< of Adam, as kept
   /// Heads of latent attention are padded to this size for a kernel that takes one size only.
   std::optional<std::int64_t> attention_head;
+  AdapterSpec adapters;
 
   /// Whether every layer runs this part again in its backward pass.
   bool recomputes(Module module) const {

@@ -84,7 +84,8 @@ AttentionKernel& attention_kernel(ClusterSpec& cluster, AttentionGeneration gene
                                {AttentionGeneration::flash_2, &a.flash_2},
                                {AttentionGeneration::flash_3, &a.flash_3},
                                {AttentionGeneration::cudnn, &a.cudnn},
-                               {AttentionGeneration::flash_triton, &a.flash_triton}})
+                               {AttentionGeneration::flash_triton, &a.flash_triton},
+                               {AttentionGeneration::cudnn_mxfp8, &a.cudnn_mxfp8}})
     if (which == generation && *kernel) return **kernel;
   return a.fused;
 }

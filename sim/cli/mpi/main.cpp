@@ -57,7 +57,7 @@ void work(const mpi::communicator& world, const SweepOptions& options) {
     world.recv(0, to_simulate, point);
     if (!sweep) {
       search = default_search_path(options.presets);
-      sweep = read_sweep(options.sweep, search);
+      sweep = read_sweep(options.sweep, search, options.overrides);
     }
     world.send(0, simulated, simulated_line(*sweep, point, search));
   }

@@ -62,11 +62,12 @@ std::vector<std::optional<double>> golden_of(const Scenario& scenario) {
   return golden;
 }
 
-CheckResult check_one(const std::string& file, const SearchPath& search) {
+CheckResult check_one(const std::string& file, const SearchPath& search,
+                      const std::vector<std::string>& overrides) {
   CheckResult result{.file = file};
   const auto begin = std::chrono::steady_clock::now();
   try {
-    const Scenario scenario = prepare_scenario(file, {}, search);
+    const Scenario scenario = prepare_scenario(file, overrides, search);
     result.name = scenario.name;
     if (!scenario.expect) throw InputError({Diagnostic{{file}, "expect", "is missing"}});
     const Forecast outcome = forecast(scenario);
@@ -143,7 +144,8 @@ std::vector<double> breakdown_of(const Forecast& forecast) {
   const RankTimes& mean = forecast.mean;
   std::vector<double> parts{mean.computing.value()};
   for (const Seconds& exposed : mean.exposed) parts.push_back(exposed.value());
-  for (const Seconds& part : {mean.bubble, mean.host_stall, mean.compile_stall, mean.other_idle})
+  for (const Seconds& part :
+       {mean.bubble, mean.host_stall, mean.compile_stall, mean.other_idle, mean.fleet})
     parts.push_back(part.value());
   return parts;
 }
@@ -176,10 +178,11 @@ std::vector<std::string> find_checks(const std::vector<std::string>& paths,
 }
 
 std::vector<CheckResult> run_checks(const std::vector<std::string>& files, int workers,
-                                    const SearchPath& search) {
+                                    const SearchPath& search,
+                                    const std::vector<std::string>& overrides) {
   std::vector<CheckResult> results(files.size());
   const auto job = [&](std::size_t i) {
-    return to_json(check_one(files[i], search))
+    return to_json(check_one(files[i], search, overrides))
         .dump(-1, ' ', false, Json::error_handler_t::replace);
   };
   run_in_workers(files.size(), workers, job, [&](const WorkerAnswer& answer) {

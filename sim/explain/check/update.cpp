@@ -123,7 +123,7 @@ std::string updated_text(const CheckResult& result, const SearchPath& search) {
   for (const Replacement& r : list) {
     const Place& place = r.place;
     if (place.file != result.file) {
-      wrong.push_back({place, r.path, "stands in a file that is extended, update that file"});
+      wrong.push_back({place, r.path, "comes from a file that is extended, update that file"});
       continue;
     }
     const std::size_t offset = offset_of(text, place);

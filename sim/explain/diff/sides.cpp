@@ -161,7 +161,8 @@ std::vector<DiffSide> read_sides(const std::vector<SideRequest>& requests,
     if (auto side = result_side(request, text->second)) {
       sides[i] = std::move(*side);
     } else {
-      std::vector<std::string> all = request.overrides;
+      std::vector<std::string> all = request.common;
+      all.insert(all.end(), request.overrides.begin(), request.overrides.end());
       if (is_launched(request.file, all, search))
         all.insert(all.end(), request.launch.begin(), request.launch.end());
       scenarios.emplace_back(i, prepare_scenario(request.file, all, search));

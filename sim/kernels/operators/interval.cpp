@@ -48,7 +48,7 @@ void describe(Visitor& visitor, OperatorResiduals& spec) {
   CommonRanges& common = spec.common ? *spec.common : spec.common.emplace();
   visitor.section("together", "all rows, where every kind of a device counts the same",
                   [&](Visitor& v) { describe(v, common.together); });
-  visitor.section("widest", "what holds the ranges of all kinds",
+  visitor.section("widest", "the widest range of all kinds",
                   [&](Visitor& v) { describe(v, common.widest); });
   visitor.list(
       "residuals", "by device and kind", spec.kinds.size(),

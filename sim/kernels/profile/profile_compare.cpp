@@ -203,7 +203,7 @@ std::string launches_text(const ClassComparison& row) {
 std::string slower_text(const ClassComparison& row) {
   constexpr double same = 5e-4;
   if (row.communication && std::abs(row.ratio - 1) < same)
-    return fmt::format("{}: kernels hide {} of it", row.of, row.slower > 0 ? "less" : "more");
+    return fmt::format("{}: kernels hide {}", row.of, row.slower > 0 ? "less" : "more");
   const std::size_t both = std::min(row.forecast_launches, row.profile_launches);
   return fmt::format("{}: {} launches take {:.3f} times as long{}", row.of, both, row.ratio,
                      row.communication ? ", as far as nothing hides them" : "");

@@ -143,10 +143,10 @@ techniques:
     for (const Diagnostic& d : error.diagnostics()) all += d.text() + "\n";
     for (const char* part :
          {"techniques.0.source: is 't', allowed: the key of one of the sources",
-          "techniques.0.gain: stands beside a range", "techniques.0.technique: is the baseline",
+          "techniques.0.gain: does not go with a range", "techniques.0.technique: is the baseline",
           "techniques.1.technique: names 'b.yaml', which does not exist",
           "techniques.1.at_least: has no higher at_most",
-          "techniques.1.less: stands beside experts",
+          "techniques.1.less: does not go with experts",
           "techniques.1.baseline_time: is that of a step beside experts or less"})
       EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
   }

@@ -58,7 +58,7 @@ TEST(ShownMemory, IsTheSumOfItsPartsAndStandsInTheTable) {
   const std::string llama = "run llama2-7b-8.yaml ";
   const Ran table = stepcast_run(files, llama);
   EXPECT_NE(table.out.find("npu-smi will show about"), std::string::npos) << table.out;
-  EXPECT_NE(table.out.find("of it weights"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("made of weights"), std::string::npos) << table.out;
   const auto json = nlohmann::json::parse(stepcast_run(files, llama + "--json -").out);
   const auto& memory = json["result"]["stages"][0]["memory_bytes"];
   const double tensors = memory["kept"].get<double>() / 0.06;

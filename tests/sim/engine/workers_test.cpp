@@ -2,13 +2,16 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <map>
 #include <new>
+#include <set>
 #include <stdexcept>
 
 #include "stepcast/base/errors.hpp"
+#include "stepcast/sim/engine/engine.hpp"
 
 namespace stepcast {
 namespace {
@@ -44,6 +47,55 @@ TEST(Workers, TellWhatAJobThrewAndWhichSignalEndedIt) {
   EXPECT_EQ(all.at(0).failure, "no such preset");
   EXPECT_EQ(all.at(1).failure, "its process was ended by signal 9");
   EXPECT_EQ(all.at(2).text, "fine");
+}
+
+std::set<std::string> texts_of(const std::map<std::size_t, WorkerAnswer>& all) {
+  std::set<std::string> texts;
+  for (const auto& [i, answer] : all) {
+    EXPECT_EQ(answer.failure, "");
+    texts.insert(answer.text);
+  }
+  return texts;
+}
+
+TEST(Workers, AreNoMoreProcessesThanAskedFor) {
+  const auto all = answers(40, 3, [](std::size_t) { return std::to_string(getpid()); });
+  EXPECT_LE(texts_of(all).size(), 3U);
+}
+
+TEST(Workers, GoOnInAnotherProcessWhereOneWasEnded) {
+  const auto all = answers(12, 1, [](std::size_t i) {
+    if (i % 3 == 1) raise(SIGKILL);
+    return std::to_string(i);
+  });
+  for (const auto& [i, answer] : all) {
+    EXPECT_EQ(answer.failure, i % 3 == 1 ? "its process was ended by signal 9" : "") << i;
+    EXPECT_EQ(answer.text, i % 3 == 1 ? "" : std::to_string(i));
+  }
+}
+
+/// Two flows that meet, which SimGrid moves; its clock is not reset.
+struct FlowsInSimGrid : EngineClient {
+  Engine engine{{1e9}, Sharing::simgrid};
+  double end = 0;
+
+  FlowsInSimGrid() {
+    for (const std::uint64_t tag : {0, 1}) engine.post(0, tag);
+    engine.run(*this);
+  }
+  void on_event(double, std::uint64_t tag) override {
+    engine.start_flow(std::vector<LinkUse>{{0, 1}}, 1e9, tag);
+  }
+  void on_flow_end(double now, std::uint64_t) override { end = now; }
+};
+
+TEST(Workers, HaveAProcessForEachRunInSimGrid) {
+  const auto all = answers(4, 1, [](std::size_t) {
+    const FlowsInSimGrid run;
+    return std::to_string(run.end) + " " + std::to_string(getpid());
+  });
+  EXPECT_EQ(texts_of(all).size(), 4U);
+  for (const auto& [i, answer] : all) EXPECT_TRUE(answer.text.starts_with("2.000000 ")) << i;
 }
 
 TEST(Workers, TellHowManyJobsAreDoneFromNoneToAll) {

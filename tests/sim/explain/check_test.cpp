@@ -25,7 +25,7 @@ expect:   # what it was in spring
   exposed: {pipeline: {value: 0us, tolerance: 1us}}
   breakdown: {computing: 24ms, tensor: 0s, expert: 0s, pipeline: 0s, data: 0s, context: 0s,
               offload: 0s, bubble: 9ms, host_stall: 0s, compile_stall: 0s,
-              other_idle: 0s}
+              fleet: 0s, other_idle: 0s}
 )";
 
 CheckResult checked(const TemporaryFiles& files, const std::string& expect) {
@@ -192,7 +192,7 @@ TEST(Check, UpdateWritesThePartsThatABreakdownLacks) {
       << filled;
   EXPECT_NE(
       filled.find("    offload: 0s\n    host_stall: 0s\n    compile_stall: 0s\n    other_idle: 0s\n"
-                  "    bubble: 9ms\n"),
+                  "    fleet: 0s\n    bubble: 9ms\n"),
       std::string::npos)
       << filled;
   const std::string file = files.write("c.yaml", filled);

@@ -209,7 +209,7 @@ TEST_F(SuperKinds, SlowPortsSlowTheirSuperNode) {
 TEST_F(SuperKinds, AreRefusedUnlessTheyAreWhole) {
   EXPECT_EQ(refused("super.yaml"), "no error");
   EXPECT_EQ(refused("base.yaml"),
-            "cluster.kinds.1.super_node: is none, allowed: 2 nodes as the cluster has");
+            "cluster.kinds.1.super_node: is missing, allowed: 2 nodes as the cluster has");
   EXPECT_EQ(refused("super.yaml", "1"),
             "cluster.kinds.1.nodes: is 1, allowed: whole super-nodes of 2 nodes");
 }

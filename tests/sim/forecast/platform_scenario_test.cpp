@@ -83,9 +83,10 @@ TEST_F(PlatformScenario, KeysThatItReplacesAreRefusedBesideIt) {
         network + cluster);
   };
   EXPECT_EQ(with("", ""), "no error");
-  EXPECT_EQ(with("    nic: {bandwidth: 1GB/s}\n", ""),
-            "t.yaml:4:5: cluster.network.platform: stands beside nic, allowed: exactly one of nic, "
-            "platform");
+  EXPECT_EQ(
+      with("    nic: {bandwidth: 1GB/s}\n", ""),
+      "t.yaml:4:5: cluster.network.platform: does not go with nic, allowed: exactly one of nic, "
+      "platform");
   EXPECT_EQ(with("    queue_pairs: 2\n", ""),
             "t.yaml:5:5: cluster.network.queue_pairs: is not a known key, allowed: platform");
   EXPECT_NE(with("", "  node: {devices: 4, fabric: {kind: platform}}\n")
@@ -93,7 +94,7 @@ TEST_F(PlatformScenario, KeysThatItReplacesAreRefusedBesideIt) {
                       "8, allowed: no node"),
             std::string::npos);
   EXPECT_NE(with("", "  super_node: {nodes: 2, fabric: {kind: switch, port: {bandwidth: 1GB/s}}}\n")
-                .find("cluster.super_node: stands beside network.platform"),
+                .find("cluster.super_node: does not go with network.platform"),
             std::string::npos);
   EXPECT_NE(with("", "  collectives: {library: nccl}\n").find("cluster.collectives.library: "),
             std::string::npos);

@@ -166,15 +166,85 @@ const std::string run_config =
     "ddp: {use_distributed_optimizer: true, overlap_grad_reduce: true}\n"
     "mixed_precision: bf16_mixed\n";
 
-TEST(ImportCases, AdaptersAreNoFullTraining) {
-  const std::string peft =
-      run_config +
-      "peft:\n  _target_: lora\n  target_modules: [linear_qkv, linear_proj]\n  dim: 16\n";
-  const Read refused = read_case("peft.yaml", peft, "dgx-h100", {}, "8");
-  EXPECT_TRUE(has(refused.wrong, "peft.yaml:6:3: peft._target_: asks for what every key lacks"))
-      << refused.wrong;
-  EXPECT_FALSE(has(refused.wrong, "target_modules"));  // the section is named once
-  EXPECT_EQ(read_case("full.yaml", run_config + "peft: null\n", "dgx-h100", {}, "8").wrong, "");
+TEST(ImportCases, AdaptersOfMegatronBridge) {
+  const auto read = [](const std::string& peft) {
+    return read_case("peft.yaml", run_config + peft, "dgx-h100", {}, "8");
+  };
+  expect_all(
+      read("peft:\n  _target_: lora\n  target_modules: [linear_qkv, linear_proj]\n  dim: 16\n"
+           "  alpha: 32\n"),
+      {"training.adapters.rank=16",
+       "training.adapters.targets={modules: [query, key, value, attention_out]}",
+       "training.adapters.products=joined", "training.adapters.dropout=false"});
+  expect_all(
+      read("peft: {_target_: megatron.bridge.peft.canonical_lora.CanonicalLoRA, dropout: 0.1}\n"),
+      {"training.adapters.rank=32", "training.adapters.targets=all",
+       "training.adapters.products=apart", "training.adapters.dropout=true"});
+  EXPECT_EQ(read("peft: null\n").wrong, "");
+  EXPECT_TRUE(has(read("peft: {_target_: megatron.bridge.peft.dora.DoRA, dim: 8}\n").wrong,
+                  "which training.adapters lacks, allowed: lora, canonical_lora, or without it"));
+  EXPECT_TRUE(
+      has(read("peft: {_target_: lora, target_modules: [linear_qkv, router]}\n").wrong,
+          "peft.target_modules: names 'router', which no word of training.adapters.targets"));
+}
+
+TEST(ImportCases, AdaptersOfNemo) {
+  const auto read = [](const std::string& peft) {
+    std::string text = run_config;
+    const std::size_t end = text.find("pipeline_model_parallel_size: 1}");
+    text.insert(end + std::string("pipeline_model_parallel_size: 1").size(),
+                ", peft: {" + peft + "}");
+    return read_case("nemo.yaml", text, "dgx-h100", {}, "8");
+  };
+  expect_all(
+      read("peft_scheme: lora, lora_tuning: {adapter_dim: 8, adapter_dropout: 0.0, "
+           "target_modules: [attention_qkv], column_init_method: xavier}, p_tuning: "
+           "{virtual_tokens: 10}"),
+      {"training.adapters.rank=8", "training.adapters.targets={modules: [query, key, value]}"});
+  EXPECT_EQ(read("peft_scheme: none, lora_tuning: {adapter_dim: 8}").wrong, "");
+  EXPECT_TRUE(
+      has(read("peft_scheme: ptuning").wrong, "is 'ptuning', which training.adapters lacks"));
+}
+
+// Defaults of mindformers/pet/pet_config.py: rank 8, dropout 0.01, no targets.
+TEST(ImportCases, AdaptersOfMindFormers) {
+  const auto read = [](const std::string& pet) {
+    return read_case(
+        "lora.yaml",
+        "runner_config: {batch_size: 1, gradient_accumulation_steps: 1}\n"
+        "use_parallel: true\n"
+        "parallel: {enable_parallel_optimizer: true}\n"
+        "parallel_config: {data_parallel: 8, model_parallel: 1, pipeline_stage: 1}\n"
+        "model:\n"
+        "  model_config: {type: LlamaConfig, hidden_size: 1024, num_layers: 4, num_heads: 8, "
+        "vocab_size: 32000, intermediate_size: 2816, seq_length: 2048, compute_dtype: bfloat16, "
+        "pet_config: {" +
+            pet + "}}\n  arch: {type: LlamaForCausalLM}\n",
+        "atlas-800t-a2", {}, "8");
+  };
+  expect_all(read("pet_type: lora, target_modules: '.*wq|.*wv'"),
+             {"training.adapters.rank=8", "training.adapters.targets={modules: [query, value]}",
+              "training.adapters.dropout=true"});
+  expect_all(read("pet_type: lora, lora_rank: 16, lora_dropout: 0.0, target_modules: '.*wo'"),
+             {"training.adapters.rank=16", "training.adapters.targets={modules: [attention_out]}",
+              "training.adapters.dropout=false"});
+  EXPECT_TRUE(has(read("pet_type: lora").wrong, "stands without target_modules"));
+  EXPECT_TRUE(has(read("pet_type: p_tuning_v2").wrong, "which training.adapters lacks"));
+}
+
+TEST(ImportCases, AdaptersOfMindSpeed) {
+  const std::string dense =
+      ascend + dense_layers + "--swiglu --tensor-model-parallel-size 2 --lora-alpha 32 ";
+  expect_all(read_case("lora.sh",
+                       dense + "--lora-r 8 --lora-target-modules linear_qkv linear_proj linear_fc1 "
+                               "linear_fc2 --qlora-nf4",
+                       "atlas-800t-a2"),
+             {"training.adapters.rank=8", "training.adapters.targets=all",
+              "training.adapters.products=joined", "training.adapters.split=one",
+              "training.adapters.frozen=nf4"});
+  const Read idle = read_case("none.sh", dense + "--lora-r 8", "atlas-800t-a2");
+  EXPECT_TRUE(has(idle.warnings, "--lora-r: counts only with --lora-target-modules"))
+      << idle.warnings;
 }
 
 TEST(ImportCases, SwitchesThatAreOffContradictTheFramework) {

@@ -93,11 +93,11 @@ TEST(HuggingFaceImport, AFolderWithoutAConfigurationIsRefused) {
   EXPECT_TRUE(has(complaint(other.substr(0, other.rfind('/')), on(8)), "without a config.json"));
 }
 
-TEST(HuggingFaceImport, TheTrainerIsRefusedWithTheWayOut) {
+TEST(HuggingFaceImport, TheTrainerAsksForItsModel) {
   const test::TemporaryFiles files;
   const std::string script =
       files.write("train.sh", "deepspeed train.py --per_device_train_batch_size 4\n");
-  EXPECT_TRUE(has(complaint(script, on(8)), "give the model's config.json, --deepspeed FILE"));
+  EXPECT_TRUE(has(complaint(script, on(8)), "give --set model.hf_config=config.json"));
 }
 
 TEST(DeepSpeedImport, StageBucketAndBatchesComeFromTheJson) {

@@ -106,7 +106,7 @@ TEST(ImportRefusals, ModulesAndWindowsAreTaken) {
   EXPECT_TRUE(has(refusal(selective + "attn"), "names attn, allowed: core_attn, mla_up_proj"));
   EXPECT_TRUE(has(refusal("--moe-layer-recompute --recompute-granularity full --recompute-method "
                           "uniform --recompute-num-layers 1"),
-                  "stands beside --recompute-granularity full"));
+                  "does not go with --recompute-granularity full"));
   const std::string window = imported("--window-size 127,0 --window-attn-skip-freq 2");
   EXPECT_TRUE(has(window, "window: 128")) << window;
   EXPECT_TRUE(has(window, "full_every: 2"));
@@ -255,7 +255,7 @@ TEST(ImportRefusals, Traps) {
   EXPECT_FALSE(has(said("msl_deepseek32_671b.sh", atlas), "without layers"));
   EXPECT_FALSE(has(said("msl_deepseek32_671b.sh", atlas), "--enable-dsa-indexer"));
   EXPECT_TRUE(
-      has(refusal("--global-batch-size 32 --step-batch-size-schedule 0:1"), "cannot stand beside"));
+      has(refusal("--global-batch-size 32 --step-batch-size-schedule 0:1"), "does not go with"));
 }
 
 TEST(ImportRefusals, WarnsOfFlagsThatDoNotCount) {
@@ -270,8 +270,11 @@ TEST(ImportRefusals, WarnsOfFlagsThatDoNotCount) {
 
 TEST(ImportRefusals, RecipesInPythonAreNotRun) {
   const test::TemporaryFiles files;
-  EXPECT_TRUE(
-      has(refusal_of(files.write("recipe.py", "import os\n"), on_dgx()), "run_config.yaml"));
+  const auto said = [&](const std::string& text) {
+    return refusal_of(files.write("recipe.py", text), on_dgx());
+  };
+  EXPECT_TRUE(has(said("from megatron.bridge import recipes\n"), "run_config.yaml"));
+  EXPECT_TRUE(has(said("import os\n"), "the script that launches it"));
 }
 
 }  // namespace

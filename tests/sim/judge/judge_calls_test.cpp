@@ -37,24 +37,39 @@ bool applies(const ClusterSpec& cluster, const NamedAlgorithm& algorithm,
   }
 }
 
+/// An exchange of equal messages, and of messages that differ by receiver or by sender.
+std::vector<Skew> skews_of(CollectiveKind kind, std::int64_t members) {
+  std::vector<Skew> skews{{}};
+  if (kind != CollectiveKind::all_to_all) return skews;
+  constexpr double factors[] = {1, 0.5, 2.5};
+  for (const bool senders : {false, true}) {
+    Skew& skew = skews.emplace_back();
+    skew.senders = senders;
+    for (std::int64_t m = 0; m < members; ++m) skew.factor.push_back(factors[m % 3]);
+  }
+  return skews;
+}
+
 /// All devices make every call that some algorithm makes of them, one after the other.
 Job all_calls(const ClusterSpec& cluster, std::size_t& calls) {
   Job job;
   job.cluster = cluster;
-  job.plan.tp = cluster.devices;
+  job.plan.dp = job.plan.ep = cluster.devices;
   job.shape = {1, 1, 1, 1};
   StageProgram& program = job.programs.emplace_back();
   program.chunks.resize(1);
   program.slots = 1;
   for (std::size_t k = 0; k < chosen_kinds; ++k)
-    for (const NamedAlgorithm& algorithm : collective_algorithms()) {
-      const CollectiveCall call{static_cast<CollectiveKind>(k), 3_MiB};
-      if (!applies(cluster, algorithm, call)) continue;
-      const auto index =
-          add_call(program, GroupKind::tensor, call.kind, call.bytes, Stream::tensor);
-      program.calls.back().algorithm = algorithm.name;
-      program.epilogue.insert(program.epilogue.end(), {Communicate{index, 0, true}, Wait{0}});
-    }
+    for (const NamedAlgorithm& algorithm : collective_algorithms())
+      for (const Skew& skew : skews_of(static_cast<CollectiveKind>(k), cluster.devices)) {
+        const CollectiveCall call{static_cast<CollectiveKind>(k), 3_MiB, skew};
+        if (!applies(cluster, algorithm, call)) continue;
+        const auto index =
+            add_call(program, GroupKind::expert, call.kind, call.bytes, Stream::tensor);
+        program.calls.back().call = call;
+        program.calls.back().algorithm = algorithm.name;
+        program.epilogue.insert(program.epilogue.end(), {Communicate{index, 0, true}, Wait{0}});
+      }
   calls = program.calls.size();
   return job;
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ inline std::vector<double> numbers_of(const Timeline& t) {
   std::vector<double> parts;
   for (const RankTimes& times : t.classes) {
     for (const Seconds part : {times.computing, times.bubble, times.host_stall, times.compile_stall,
-                               times.other_idle, times.communication})
+                               times.other_idle, times.communication, times.clock})
       parts.push_back(part.value());
     for (const Seconds part : times.exposed) parts.push_back(part.value());
   }
@@ -35,21 +36,65 @@ inline std::vector<double> numbers_of(const Timeline& t) {
   return parts;
 }
 
+/// By rank, the variant of its stage's program.
+inline std::vector<std::uint32_t> variants_of(const Job& job, const Placement& placement) {
+  std::vector<std::uint32_t> variants;
+  for (std::uint32_t r = 0; r < placement.world() && !job.variant_of.empty(); ++r)
+    variants.push_back(job.variant_of[placement.coordinates(Rank{r}).ep]);
+  return variants;
+}
+
+/// Every other node works half as long again, and its hosts twice.
+inline std::optional<KindPrograms> kinds_of(const Job& job, const Placement& placement) {
+  if (!job.kinds) return {};
+  const auto slower = [](std::vector<Segment>& segments) {
+    for (Segment& segment : segments) {
+      std::vector<OperatorCost> operators = segment.operators();
+      for (OperatorCost& op : operators) {
+        op.device *= 1.5;
+        op.main *= 2;
+      }
+      segment = Segment(operators);
+    }
+  };
+  KindPrograms kinds{{job.programs, job.programs}, {job.cluster.host, job.cluster.host}, {}};
+  for (StageProgram& program : kinds.programs[1]) {
+    slower(program.segments);
+    for (auto& variant : program.variants) slower(variant);
+  }
+  kinds.hosts[1].synchronise = 40_us;
+  for (std::uint32_t r = 0; r < placement.world(); ++r)
+    kinds.of_rank.push_back(static_cast<std::uint32_t>(placement.device_of(Rank{r}).value /
+                                                       job.cluster.node_devices % 2));
+  return kinds;
+}
+
 /// Unfolded, so that the parts are those of every rank.
 inline std::vector<double> step_of(const Job& job, bool by_judge, const Sabotage& sabotage = {},
                                    ScheduleSpec::PointToPoint p2p = {}) {
   const Fabric fabric(job.cluster, job.faults);
   const Placement placement(job.plan);
-  const NetworkMap network = build_network_map(
-      {placement, fabric, job.programs, job.algorithms, Fold::off, {}, job.form, {}});
+  const StallPlan stalls = plan_stalls(job.stalls, placement, job.cluster);
+  const NetworkMap network = build_network_map({placement,
+                                                fabric,
+                                                job.programs,
+                                                job.algorithms,
+                                                Fold::off,
+                                                {},
+                                                job.form,
+                                                variants_of(job, placement)});
   const auto orders = stage_orders(pipeline_schedule(job.schedule), job.shape);
+  const std::optional<KindPrograms> kinds = kinds_of(job, placement);
   const ReplayInput input{.programs = job.programs,
                           .network = network,
                           .host = job.cluster.host,
                           .shape = job.shape,
                           .orders = orders,
                           .p2p = p2p,
-                          .steps = job.steps};
+                          .stalls = stalls.any() ? &stalls : nullptr,
+                          .steps = job.steps,
+                          .loads = job.loads.sequences.empty() ? nullptr : &job.loads,
+                          .kinds = kinds ? &*kinds : nullptr};
   if (!by_judge) return numbers_of(replay(input));
   Platform platform = platform_of(fabric);
   sabotage.of_platform(platform);
@@ -76,8 +121,14 @@ inline double difference(const Job& job, const Sabotage& sabotage = {},
 inline bool is_rounded(const Job& job) {
   const Fabric fabric(job.cluster, job.faults);
   const Placement placement(job.plan);
-  return build_network_map(
-             {placement, fabric, job.programs, job.algorithms, Fold::off, {}, job.form, {}})
+  return build_network_map({placement,
+                            fabric,
+                            job.programs,
+                            job.algorithms,
+                            Fold::off,
+                            {},
+                            job.form,
+                            variants_of(job, placement)})
       .rounded;
 }
 

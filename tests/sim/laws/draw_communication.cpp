@@ -120,10 +120,10 @@ void Drawing::pick_expert_keys() {
 
 /// Kernels around FP8 products, and parts of a layer that are launched as graphs.
 void Drawing::pick_kernels() {
-  if (recipe_ == "mxfp8" && experts() && chance(80)) {
+  if (recipe_ == "mxfp8" && experts() && chance(50)) {
     take("moe.experts", "experts", "multi_stream");
     take("runtime.kernels.scales", "scales", "apart");
-  } else if (recipe_ == "mxfp8" && chance(80)) {
+  } else if (recipe_ == "mxfp8" && !experts() && chance(90)) {
     take("runtime.kernels.scales", "scales", "zeroed");
   }
   if (!recipe_.empty() && experts() && !has("moe.dispatcher=hybridep") && chance(50))

@@ -26,6 +26,50 @@ void Drawing::pick_frameworks() {
       "{node: 6, network: 2, gather_pieces: 1, reduce_pieces: 5, deepep: 4, hybridep: 3}");
 }
 
+/// What wrappers of a framework take, where gradients are reduced, and products of experts as one
+/// kernel; behind all other draws.
+void Drawing::pick_wrappers() {
+  if (recompute_ != "none" && chance(30)) {
+    hit("statements");
+    set("cluster.host.statement", word({"1us", "4us"}));
+    set("runtime.recompute_statements", "18");
+  }
+  if (tp_ > 1 && chance(20)) take("communication.tensor.backward", "tensor backward", "serial");
+  if (!experts() || has("moe.overlap=tiles(2)")) return;
+  if (recipe_ == "mxfp8" && !has("runtime.kernels.scales=apart"))
+    return take("moe.experts", "experts", "fused");
+  const bool named = has("moe.experts=sequential") || has("moe.experts=multi_stream");
+  if (padded_ && !named && chance(70)) take("moe.experts", "experts", "batched");
+}
+
+/// Adapters beside frozen weights; behind all other draws.
+void Drawing::pick_adapters() {
+  const bool refused =
+      draft_.file == "latent.yaml" || linear_ || has("runtime.kernels.block=joined") ||
+      has("training.master_weights=stored") || has("training.offload.experts=true") ||
+      has("moe.spare_experts=1") || has("communication.parameter.precision=fp8") ||
+      has("communication.gradient.stand_ins=shapes") ||
+      has("communication.tensor.backward=serial") || draft_.features.contains("exchange lists") ||
+      draft_.features.contains("exchange broadcast");
+  if (refused || !chance(60)) return;
+  hit("adapters");
+  set("training.adapters.rank", word({"8", "16", "64"}));
+  const bool apart = chance(40);
+  std::string targets = experts() ? "query, key, value, attention_out"
+                                  : word({"query, key, value", "attention_out, down", "gate, up"});
+  if (apart) {
+    targets = experts() ? word({"query, value", "key, attention_out"})
+                        : word({"query, value", "up, query, down", "gate, attention_out"});
+    take("training.adapters.products", "adapters", "apart");
+  }
+  if (experts() || chance(60)) set("training.adapters.targets", "{modules: [" + targets + "]}");
+  if (tp_ > 1 && chance(50)) take("training.adapters.split", "adapters", "one");
+  if (chance(30)) take("training.adapters.dropout", "adapters", "true");
+  if (experts() || !recipe_.empty() || has("parallel.zero=3") || !chance(80)) return;
+  hit("adapters packed");
+  set("training.adapters.frozen", word({"int8", "nf4"}));
+}
+
 /// Experts on so many ranks, whose exchanges are kernels of a library.
 void Drawing::pick_library(std::int64_t ranks) {
   library_ = true;

@@ -119,7 +119,7 @@ void Drawing::pick_training() {
   if (slices_ > 1 && unfused_) hit("unfused slices");
   if (chance(35)) {
     take("training.precision", "precision", "fp8_mixed");
-    recipe_ = word({"delayed", "tensorwise", "blockwise", "deepseek", "mxfp8", "mxfp8"});
+    recipe_ = word({"delayed", "tensorwise", "blockwise", "deepseek", "mxfp8", "mxfp8", "mxfp8"});
     take("training.fp8_recipe", "recipe", recipe_);
   }
   if (chance(30)) take("training.cross_entropy", "cross_entropy", "fused");

@@ -48,6 +48,8 @@ class Drawing {
     if (!given()) pick_host();
     pick_level_exchange();
     if (!given()) pick_frameworks();
+    if (!given()) pick_wrappers();
+    if (!given()) pick_adapters();
     return std::move(draft_);
   }
 
@@ -121,6 +123,8 @@ class Drawing {
   void pick_orders();
   void pick_update();
   void pick_frameworks();
+  void pick_wrappers();
+  void pick_adapters();
   void pick_level_exchange();
   /// Whether the draft has this setting, written `key=value`.
   bool has(const std::string& setting) const {

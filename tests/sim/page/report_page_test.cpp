@@ -56,11 +56,13 @@ TEST(ReportPage, HoldsTheRun) {
     EXPECT_GE(units, 5.0 * 2 * 2 * 2 * 8);
     EXPECT_FALSE(data["links"].empty());
     return std::vector<double>{data["step_time"].get<double>(), run.forecast.step_time.value(),
-                               data["path"]["total"].get<double>()};
+                               data["path"]["total"].get<double>(),
+                               run.forecast.fleet->flawless.value()};
   });
-  ASSERT_EQ(result.size(), 3U);
+  ASSERT_EQ(result.size(), 4U);
   EXPECT_EQ(result[0], result[1]);
-  EXPECT_NEAR(result[2], result[1], 1e-9 * result[1]);
+  // The path is that of equal devices.
+  EXPECT_NEAR(result[2], result[3], 1e-9 * result[3]);
 }
 
 TEST(SweepPage, HoldsThePoints) {

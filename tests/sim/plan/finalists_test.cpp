@@ -18,7 +18,7 @@ const char* const jittered = R"(
 stepcast: 1
 name: jittered-plan
 framework: none
-cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}
+cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16, fleet: flawless}
 model: {extends: models/llama2-7b.yaml, layers: 4}
 parallel: {tp: [2, 8], pp: [1, 2], zero: [1], sequence_parallel: [true]}
 training: {sequence: 2048, global_batch: 16, micro_batch: 1, recompute: full}

@@ -28,6 +28,7 @@ struct Job {
   AttentionLoads loads = {};  ///< none: all attention is whole
   /// By expert rank, the variant of the programs that it runs; empty: all run the first.
   std::vector<std::uint32_t> variant_of = {};
+  bool kinds = false;  ///< every other node is of another kind, for those who know kinds
 };
 
 inline ClusterSpec random_cluster(std::int64_t devices) {

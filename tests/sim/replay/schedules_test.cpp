@@ -156,7 +156,7 @@ TEST(Schedules, DocumentsNeedWholeMicroBatches) {
   };
   EXPECT_EQ(with_documents("interleaved_1f1b"), "");
   EXPECT_EQ(with_documents("zb_v"), "");
-  EXPECT_NE(with_documents("dualpipe").find("are not told apart in pairs"), std::string::npos);
+  EXPECT_NE(with_documents("dualpipe").find("are not known in pairs"), std::string::npos);
 }
 
 /// A table that says what a schedule says.

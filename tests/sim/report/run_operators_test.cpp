@@ -142,7 +142,7 @@ TEST(RunOperators, CsvJsonAndTableNameThePartsOfAFusedKernel) {
   EXPECT_TRUE(run_operators_csv({row}).ends_with(",a; b\n"));
   EXPECT_NE(run_operators_table({row}, 1).find("\n      of a, b\n"), std::string::npos);
   const std::vector<RunOperator> rows{row};
-  EXPECT_NE(run_fields_json("", &rows).find("\"fused\":[\"a\",\"b\"]"), std::string::npos);
+  EXPECT_NE(run_fields_json("", "", &rows).find("\"fused\":[\"a\",\"b\"]"), std::string::npos);
   row.fused.assign(20, "a statement");
   std::istringstream lines{run_operators_table({row}, 1)};
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;

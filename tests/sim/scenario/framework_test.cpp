@@ -344,7 +344,7 @@ TEST(Framework, StandsBesideNoWorkloadOfTimes) {
   };
   EXPECT_EQ(read({}), "bare");
   EXPECT_EQ(read({"cluster.device.framework=trainer-1"}), "bare");
-  EXPECT_TRUE(contains(read({"framework=trainer-1"}), "framework: stands beside a workload"))
+  EXPECT_TRUE(contains(read({"framework=trainer-1"}), "framework: does not go with a workload"))
       << read({"framework=trainer-1"});
 }
 

@@ -40,15 +40,15 @@ inline constexpr WrongRow wrong_data[] = {
      "number such as 0.8, 1 to 1073741824"},
     {"documents_in_two_directions", "interleaved_1f1b",
      "dualpipe\n  data: {documents: {distribution: fixed, length: 512}}",
-     "s.yaml:50:21: schedule.data.documents: are not told apart in pairs, slices and two "
+     "s.yaml:50:21: schedule.data.documents: are not known in pairs, slices and two "
      "directions, allowed: none, or a schedule without them"},
     {"documents_in_pairs", "interleaved_1f1b",
      "dualpipe_v\n  data: {documents: {distribution: fixed, length: 512}}",
-     "s.yaml:50:21: schedule.data.documents: are not told apart in pairs, slices and two "
+     "s.yaml:50:21: schedule.data.documents: are not known in pairs, slices and two "
      "directions, allowed: none, or a schedule without them"},
     {"documents_in_slices", "interleaved_1f1b",
      "seqpipe\n  slices: 2\n  data: {documents: {distribution: fixed, length: 512}}",
-     "s.yaml:51:21: schedule.data.documents: are not told apart in pairs, slices and two "
+     "s.yaml:51:21: schedule.data.documents: are not known in pairs, slices and two "
      "directions, allowed: none, or a schedule without them"},
     {"documents_of_a_missing_file", "interleaved_1f1b",
      "interleaved_1f1b\n  data: {documents: {distribution: file, file: none.csv}}",

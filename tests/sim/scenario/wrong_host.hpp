@@ -35,6 +35,25 @@ inline const WrongOverride wrong_host[] = {
      {"stalls.spread={node: {slow_factor: 1.5}}"},
      "--set stalls.spread={node: {slow_factor: 1.5}}: stalls.spread.node.slow_factor: is 1.5 but "
      "no node is slow, allowed: with slow_share above 0"},
+    {"a_fleet_that_is_a_word",
+     {"cluster.fleet=none"},
+     "--set cluster.fleet=none: cluster.fleet: is 'none', allowed: a mapping, flawless"},
+    {"a_fleet_of_negative_sigma",
+     {"cluster.fleet.device_sigma=-0.01"},
+     "--set cluster.fleet.device_sigma=-0.01: cluster.fleet.device_sigma: is -0.01, allowed: 0 to "
+     "0.5"},
+    {"slow_nodes_of_no_factor",
+     {"cluster.fleet.slow_nodes.share=0.005"},
+     "--set cluster.fleet.slow_nodes.share=0.005: cluster.fleet.slow_nodes.share: is 0.005 and "
+     "changes nothing, allowed: with cluster.fleet.slow_nodes.factor above 1"},
+    {"throttled_devices_of_no_share",
+     {"cluster.fleet.throttled.factor=1.2"},
+     "--set cluster.fleet.throttled.factor=1.2: cluster.fleet.throttled.factor: is 1.2 and changes "
+     "nothing, allowed: with cluster.fleet.throttled.share above 0"},
+    {"screening_of_no_slow_node",
+     {"cluster.fleet={device_sigma: 0.01, screened: true}"},
+     "--set cluster.fleet={device_sigma: 0.01, screened: true}: cluster.fleet.screened: is true "
+     "but no node is slow, allowed: with cluster.fleet.slow_nodes.share above 0"},
     {"a_law_of_no_width",
      {"stalls.spread={node: {law: normal}}"},
      "--set stalls.spread={node: {law: normal}}: stalls.spread.node.law: is given without sigma, "

@@ -56,7 +56,7 @@ inline constexpr WrongRow wrong_kernels[] = {
     {"graph_of_experts_and_parts", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {capacity_factor: 1, capacity_pad: true}\n"
      "runtime: {graphs: {scopes: [moe, moe_router]}}",
-     "s.yaml:37:19: runtime.graphs: names moe and parts of it, allowed: moe alone, or its parts"},
+     "s.yaml:37:19: runtime.graphs: names moe and its parts, allowed: moe alone, or its parts"},
     {"graph_of_missing_experts", "vocabulary: 32000",
      "vocabulary: 32000\nruntime: {graphs: {scopes: [shared_experts]}}",
      "s.yaml:36:19: runtime.graphs: names shared_experts, which the model does not have or "

@@ -147,7 +147,7 @@ inline constexpr WrongRow wrong_keys[] = {
      "training:\n", "s.yaml:45:1: training: is empty, allowed: a mapping with global_batch"},
     {"model_and_workload",
      "expect:", "workload: {chunks: [{forward: 1ms, backward_input: 1ms}]}\nexpect:",
-     "s.yaml:50:1: workload: stands beside model, allowed: exactly one of model, workload"},
+     "s.yaml:50:1: workload: does not go with model, allowed: exactly one of model, workload"},
     {"model_keys_and_config", "  name: tiny", "  name: tiny\n  hf_config: config.json",
      "s.yaml:30:14: model.hf_config: names 'config.json', which does not exist, allowed: the path "
      "of a config.json"},

@@ -3,6 +3,7 @@
 #include "errors_of.hpp"
 #include "sim/small_scenario.hpp"
 #include "temporary_files.hpp"
+#include "wrong_adapters.hpp"
 #include "wrong_gradients.hpp"
 #include "wrong_host.hpp"
 #include "wrong_levels.hpp"
@@ -324,8 +325,8 @@ const WrongOverride wrong_overrides[] = {
      "the model has experts, allowed: moe, moe_act, shared_experts"},
     {"a_module_inside_another",
      {"training.recompute={modules: [moe, moe_act]}"},
-     "--set training.recompute={modules: [moe, moe_act]}: training.recompute: names moe and parts "
-     "of it, which run again with it, allowed: moe alone, or moe_act and shared_experts"},
+     "--set training.recompute={modules: [moe, moe_act]}: training.recompute: names moe and its "
+     "parts, which run again with it, allowed: moe alone, or moe_act and shared_experts"},
     {"parallel_parts_with_experts",
      {"model.block=parallel"},
      "--set model.block=parallel: model.block: is not serial but layers have experts, of which no "
@@ -379,6 +380,8 @@ const WrongOverride wrong_overrides[] = {
      "of "
      "micro-batches (8)"},
 };
+INSTANTIATE_TEST_SUITE_P(Adapters, WrongOverrides, ::testing::ValuesIn(wrong_adapters),
+                         override_name);
 INSTANTIATE_TEST_SUITE_P(, WrongOverrides, ::testing::ValuesIn(wrong_overrides), override_name);
 INSTANTIATE_TEST_SUITE_P(Gradients, WrongOverrides, ::testing::ValuesIn(wrong_gradients),
                          override_name);

@@ -75,7 +75,7 @@ inline constexpr WrongRow wrong_stalls[] = {
      "allowed: each node once"},
     {"slow_host_with_factor_and_affinity",
      "expect:", "stalls: {slow_hosts: [{nodes: [1], factor: 2, affinity: unbound}]}\nexpect:",
-     "s.yaml:50:47: stalls.slow_hosts.0.affinity: stands beside factor, allowed: exactly one of "
+     "s.yaml:50:47: stalls.slow_hosts.0.affinity: does not go with factor, allowed: exactly one of "
      "factor, affinity"},
     {"slow_host_with_neither", "expect:", "stalls: {slow_hosts: [{nodes: [1]}]}\nexpect:",
      "s.yaml:50:23: stalls.slow_hosts.0: has none of factor, affinity, allowed: exactly one of "

@@ -84,11 +84,12 @@ const WrongSweep wrong_sweeps[] = {
      "sweep.yaml:9:65: sweep.zip.training.micro_batch: has 1 values beside the 2 of "
      "schedule.pipeline, allowed: as many"},
     {"grid_and_zip", "  keep:", "  zip: {parallel.pp: [1]}\n  keep:",
-     "sweep.yaml:9:9: sweep.zip.parallel.pp: stands in grid and zip, allowed: one of them"},
+     "sweep.yaml:9:9: sweep.zip.parallel.pp: is in grid and zip, allowed: one of them"},
     {"wrong_keep", "constant", "linear",
      "sweep.yaml:9:29: sweep.keep.tokens_per_device: is 'linear', allowed: constant"},
     {"keep_beside_the_batch", "parallel.pp: [2, 4]", "training.global_batch: [16, 32]",
-     "sweep.yaml:9:9: sweep.keep: stands beside training.global_batch, which it sets, allowed: one "
+     "sweep.yaml:9:9: sweep.keep: does not go with training.global_batch, which it sets, allowed: "
+     "one "
      "of them"},
     {"baseline_is_no_point", "cluster.devices: 8}", "cluster.devices: 9}",
      "sweep.yaml:10:31: sweep.baseline.cluster.devices: is '9', which is no point of the sweep, "

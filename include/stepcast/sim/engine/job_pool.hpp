@@ -6,34 +6,38 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stepcast/sim/engine/workers.hpp"
 
 namespace stepcast {
 
-/// These hold for the process of one job, and for what it starts.
+/// These hold for the process of a job, and for what it starts.
 struct JobLimits {
   std::uint64_t memory_bytes = 0;  ///< address space; 0: no limit. A sanitized build ignores it.
   int nice = 0;                    ///< added to the priority of the calling process
+  friend bool operator==(const JobLimits&, const JobLimits&) = default;
 };
 
-/// Jobs under way, a process each: a process makes at most one run in which SimGrid shares flows,
-/// and loads SimGrid itself where it does. The pool is of one thread. A job ends with the thread
-/// that started it, and with the pool.
+/// Jobs under way, in processes that call one function for order after order. A process is forked
+/// when an order comes and none waits. It serves no more once it has loaded SimGrid, whose clock is
+/// not reset, was ended by its job, or has grown large. The pool is of one thread. Processes end
+/// with that thread, and with the pool.
 class JobPool {
  public:
-  JobPool() = default;
+  using Job = std::function<std::string(std::size_t index, const std::string& order)>;
+  explicit JobPool(Job job) : job_{std::move(job)} {}
   JobPool(const JobPool&) = delete;
   JobPool& operator=(const JobPool&) = delete;
   ~JobPool();
 
-  std::size_t size() const { return jobs_.size(); }
+  /// How many jobs are under way.
+  std::size_t size() const;
 
-  /// Starts `job` in a process of its own; `index` names it and is not under way. Throws
-  /// EngineError when no process can be started.
-  void start(std::size_t index, const std::function<std::string()>& job,
-             const JobLimits& limits = {});
+  /// Gives an order to a process that waits, or to a new one; `index` names it and is not under
+  /// way. Throws EngineError when no process can be started.
+  void start(std::size_t index, const std::string& order = {}, const JobLimits& limits = {});
   /// Ends a job and all that it started; it gives no answer. False: it is not under way.
   bool cancel(std::size_t index);
   /// Waits until a job ends, one of `others` is ready, or `timeout_ms` are over (-1: never); sets
@@ -41,18 +45,27 @@ class JobPool {
   std::vector<WorkerAnswer> wait(std::vector<pollfd>& others, int timeout_ms);
 
  private:
-  /// One job: its process and the end of the pipe that its answer comes through.
-  struct Job {
-    std::size_t index = 0;
+  struct Member {
     pid_t process = 0;
-    int channel = -1;
-    std::string text;
+    int channel = -1;  ///< -1: it has ended
+    JobLimits limits;
+    bool busy = false;  ///< has a job under way, which the rest is of
+    std::size_t index = 0;
+    std::string order;
+    std::string received;  ///< of its answer
   };
-  static bool read_more(Job& job);
-  static int reap(const Job& job);
-  static void end(const Job& job);
+  struct OrderHeader;
+  struct AnswerHeader;
 
-  std::vector<Job> jobs_;
+  Member& hire(const JobLimits& limits);
+  [[noreturn]] void serve(int channel) const;
+  /// Of the member at `place`. False: the answer is not there yet.
+  bool take_answer(std::size_t place, WorkerAnswer& answer);
+  static void give(Member& member, std::size_t index, std::string order);
+  static void end(Member& member);
+
+  const Job job_;
+  std::vector<Member> members_;
 };
 
 }  // namespace stepcast

@@ -17,12 +17,14 @@ struct WorkerAnswer {
 /// Throws what ended the job, with its class: InputError, or EngineError with `what` before it.
 [[noreturn]] void throw_failure(const std::string& what, const WorkerAnswer& answer);
 
-/// Calls `job(i)` for i = 0 .. count-1, each in a process of its own (a process makes at most
-/// one run in which SimGrid shares flows), at most `workers` >= 1 at a time, begun in order of i.
-/// `done` runs in the calling process, in the order in which the jobs end. What `job` changes in
-/// memory is lost. Where descriptors or processes are short, fewer run at a time. When `done`
-/// throws, the jobs under way are stopped and the exception goes on. Throws EngineError when no
-/// process can be started.
+/// Calls `job(i)` for i = 0 .. count-1 in processes of their own, at most `workers` >= 1 at a time,
+/// begun in order of i. A process takes one job after the other, so that an answer may depend on
+/// nothing but i and what the caller had in memory before; what SimGrid shared flows for, or what
+/// ended its process, has had a process to itself or the last place in one. `done` runs in the
+/// calling process, in the order in which the jobs end. What `job` changes in memory is lost to the
+/// caller. Where descriptors or processes are short, fewer run at a time. When `done` throws, the
+/// jobs under way are stopped and the exception goes on. Throws EngineError when no process can be
+/// started.
 void run_in_workers(std::size_t count, int workers,
                     const std::function<std::string(std::size_t)>& job,
                     const std::function<void(const WorkerAnswer&)>& done);

@@ -46,7 +46,8 @@ std::vector<std::string> find_checks(const std::vector<std::string>& paths,
 /// Runs every file in a process of its own, `workers` at a time; results come in the order of
 /// `files`.
 std::vector<CheckResult> run_checks(const std::vector<std::string>& files, int workers,
-                                    const SearchPath& search);
+                                    const SearchPath& search,
+                                    const std::vector<std::string>& overrides = {});
 
 /// This text is for people: it has a line per file, and why where one fails; then what became of
 /// all.

@@ -15,6 +15,8 @@ struct SideRequest {
   std::string file;                         ///< scenario, or result of `stepcast run --json`
   std::vector<std::string> overrides = {};  ///< `path.to.key=value`, of a scenario only
   std::vector<std::string> launch = {};     ///< `launch.devices=64`, of launch files alone
+  /// More of them, which every scenario has and no result: they are no part of the label.
+  std::vector<std::string> common = {};
 };
 
 /// What a step costs, of a cluster with prices.

@@ -104,6 +104,17 @@ struct SpreadForecast {
   std::optional<Folded> folded;  ///< nothing: every rank was simulated by itself
 };
 
+/// Says what the fleet of the cluster costs on average (`cluster.fleet`).
+struct FleetForecast {
+  Seconds flawless{0};      ///< the step of equal devices
+  Seconds cost{0};          ///< that the expected step takes longer
+  SpeedFactors pace{};      ///< at which a job of equal devices takes as long as the expected step
+  Seconds low{0}, high{0};  ///< one fleet of ten takes less, one more
+};
+/// Says whether the step is the expected one of a fleet: not where a spread is drawn
+/// (`stalls.spread`), where times are given (synthetic workloads, task graphs), or by the judge.
+bool counts_fleet(const Scenario& scenario);
+
 /// What a step takes, devices times overhead [J].
 struct Energy {
   double idle = 0, computing = 0, communicating = 0;
@@ -124,11 +135,12 @@ struct Forecast {
   std::optional<ExpertForecast> experts;  ///< nothing without experts
   std::optional<SplitProducts> products;  ///< where tensor ranks have them in pieces
   std::optional<SpreadForecast> spread;   ///< nothing without spread
+  std::optional<FleetForecast> fleet;     ///< nothing where none counts
   std::optional<SeedStatistics> seeds;    ///< of several seeds, where they were asked for
   std::optional<LoadSteps> load_steps;    ///< of several steps, where they were asked for
   std::optional<Energy> energy;           ///< nothing where the power of the device is not known
   std::optional<double> fullest_uplink;   ///< NetworkMap::fullest_uplink; nothing: routing ideal
-  Timeline timeline;
+  Timeline timeline;                      ///< of equal devices
 
   double bubble_ratio() const { return mean.bubble / step_time; }
   bool fits_memory() const;

@@ -42,6 +42,8 @@ struct Reliability {
 
 /// Nothing unless the scenario has failures or checkpoints. The checkpoints that were
 /// replayed are no work and are taken out of the step time.
-std::optional<Reliability> reliability(const Scenario& scenario, const Timeline& timeline);
+/// `fleet`: what a step takes longer than that of the timeline.
+std::optional<Reliability> reliability(const Scenario& scenario, const Timeline& timeline,
+                                       Seconds fleet = Seconds{0});
 
 }  // namespace stepcast

@@ -31,6 +31,11 @@ struct SeedRuns {
   /// The place in `steps` of the median step: the first of those that take as long.
   std::size_t median() const;
 };
+/// The scenario with the fleet of its cluster drawn (`stalls.spread`), where the step is else the
+/// expected one.
+Scenario with_drawn_fleet(Scenario scenario);
+/// Says whether another seed gives another step: of the stalls, or of the fleet.
+bool draws_for_seeds(const Scenario& scenario);
 /// Runs the scenario with `count` seeds from its own on, in processes of their own, at most
 /// `workers` at a time: several in the lanes of one replay where that gives the same bits, the
 /// others one by one. What no draw changes is made once. Throws as `forecast`.

@@ -10,4 +10,9 @@ namespace stepcast {
 /// docs/report.md. Every rank class must be recorded.
 std::string report_page(const Scenario& scenario, const RecordedRun& run);
 
+/// The timeline of that page as a JSON object: `end` and `shortest_wait` in seconds, and `rows[]`
+/// with `name`, `units` (flat: start, end, kind, micro-batch, chunk) and `waits` (flat: start, end,
+/// kind). Kinds: docs/formats.md.
+std::string timeline_json(const Scenario& scenario, const RecordedRun& run);
+
 }  // namespace stepcast

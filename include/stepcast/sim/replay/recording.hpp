@@ -22,6 +22,9 @@ struct RecordedClasses {
   bool of_each_stage = true;  ///< and the first class of each stage
 };
 
+/// The code of units of a kind that are neither the first nor the last of their chunk.
+const Instructions& usual_code(const ChunkProgram& chunk, UnitKind kind);
+
 /// All times are seconds since the start of the run.
 struct Recording {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();

@@ -8,9 +8,9 @@
 
 namespace stepcast {
 
-/// Says where the time of one rank went. The six parts add up to the step time: at each
+/// Says where the time of one rank went. The seven parts add up to the step time: at each
 /// instant the first that applies of computing, exposed communication, bubble, host stall, compile
-/// stall, other idle (docs/formats.md, "Attribution").
+/// stall, other idle, fleet (docs/formats.md, "Attribution").
 struct RankTimes {
   Seconds computing{0};
   std::array<Seconds, exposed_kinds>
@@ -21,6 +21,9 @@ struct RankTimes {
   /// (docs/models/fusion.md).
   Seconds compile_stall{0};
   Seconds other_idle{0};
+  /// Waiting for slower devices of the fleet (docs/models/spread.md). A replay has none: a forecast
+  /// adds it.
+  Seconds fleet{0};
   Seconds communication{0};        ///< some communication of the rank in flight, exposed or not
   Seconds end{0};                  ///< when the rank was done with its last step
   double segments = 0;             ///< that the device ran
@@ -38,7 +41,9 @@ struct RankTimes {
   }
   /// Waiting for the host, whatever it did.
   Seconds late_host() const { return host_stall + compile_stall; }
-  Seconds total() const { return computing + exposed_total() + bubble + late_host() + other_idle; }
+  Seconds total() const {
+    return computing + exposed_total() + bubble + late_host() + other_idle + fleet;
+  }
 };
 
 /// Adds every part of `part` times `weight`; `end` is left alone.

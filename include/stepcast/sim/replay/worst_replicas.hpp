@@ -34,6 +34,21 @@ class LockStep {
   std::uint32_t count_ = 0;
 };
 
+/// [s] What a rank works at factor 1.
+struct PacedWork {
+  double device = 0, host = 0;
+  double at(const SpeedFactors& speed) const;
+};
+/// What a stage works in every micro-batch, and once per step.
+struct StageWork {
+  PacedWork micro_batch, once;
+};
+std::vector<StageWork> stage_work(const std::vector<StageProgram>& programs);
+
+/// The ranks of a stage that wait for each other in every micro-batch: of the groups that the code
+/// of a unit calls, those that share a rank, with each other.
+std::uint32_t ranks_in_step(const Placement& placement, const std::vector<StageProgram>& programs);
+
 /// The seconds of device or host time, whichever is more, that a step takes by the
 /// formula of a pipeline whose stages go at these paces.
 class PaceEstimate {
@@ -42,11 +57,7 @@ class PaceEstimate {
   double operator()(const std::vector<SpeedFactors>& pace_of_stage) const;
 
  private:
-  struct Work {
-    double device = 0, host = 0;  ///< [s] at factor 1
-    double at(const SpeedFactors& speed) const;
-  };
-  std::vector<Work> micro_batch_, once_;  ///< [stage]
+  std::vector<StageWork> work_;  ///< [stage]
   double micro_batches_ = 1, chunks_ = 1;
 };
 

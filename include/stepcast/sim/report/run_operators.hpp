@@ -69,9 +69,10 @@ std::vector<std::vector<SegmentWork>> segment_work(const Scenario& scenario, con
 std::string run_operators_table(const std::vector<RunOperator>& operators, std::size_t top);
 std::string run_operators_csv(const std::vector<RunOperator>& operators);
 
-/// What was asked to be shown of a run, as a JSON object: `pipeline` and `operators[]`; neither
-/// where it is empty or null.
-std::string run_fields_json(const std::string& pipeline, const std::vector<RunOperator>* operators);
+/// What was asked to be shown of a run, as a JSON object: `pipeline` with `timeline`, which is
+/// JSON, and `operators[]`; neither where it is empty or null.
+std::string run_fields_json(const std::string& pipeline, const std::string& timeline,
+                            const std::vector<RunOperator>* operators);
 /// What report_json() wrote, with such fields behind its own.
 std::string with_run_fields(const std::string& report, const std::string& fields);
 

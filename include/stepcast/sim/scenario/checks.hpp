@@ -57,6 +57,8 @@ void check_step_engine(const Scenario& scenario, Checks& checks);
 void check_host(const Scenario& scenario, Checks& checks);
 /// Of what data ranks share out, and of the precision in which it is kept and gathered.
 void check_sharding(const Scenario& scenario, Checks& checks);
+/// Checks what `training.adapters` stands beside, and what that leaves nothing to do.
+void check_adapters(const Scenario& scenario, Checks& checks);
 /// Of keys about FP8 operands and captured graphs.
 void check_kernels(const Scenario& scenario, Checks& checks);
 /// Checks that the device has the attention kernel of `training.attention`, and the heads that

@@ -34,8 +34,9 @@ struct Sweep {
 
 /// Reads a sweep file and its base. Throws InputError with every error of the file at once, or
 /// those of the base: unknown keys, values that a key cannot take, empty lists, a base that is
-/// wrong.
-Sweep read_sweep(const std::string& path, const SearchPath& search);
+/// wrong. `overrides` are `path.to.key=value` texts of the base.
+Sweep read_sweep(const std::string& path, const SearchPath& search,
+                 const std::vector<std::string>& overrides = {});
 
 /// Names the keys of a sweep file, for its schema. It describes a draft and throws it away.
 void describe_sweep_file(Visitor& visitor);

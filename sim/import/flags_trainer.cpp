@@ -1,0 +1,247 @@
+#include "flags.hpp"
+
+// What runs the Trainer of Transformers: its own flags, LLaMA-Factory (ff6d4d12), axolotl
+// (067b021c) and ms-swift (3602360a). Keys say what a name is; names differ.
+namespace stepcast::launch {
+namespace {
+
+using enum Arity;
+using enum Treatment;
+
+constexpr Flag trainer_table[] = {
+    {"--model_name_or_path", one, taken, "model", "a Hugging Face model"},
+    {"--per_device_train_batch_size", one, taken, "training.micro_batch", "8 unless given"},
+    {"--gradient_accumulation_steps", one, taken, "training.global_batch", "micro x steps x DP"},
+    {"--max_seq_length", one, taken, "training.sequence", ""},
+    {"--model_max_length", one, taken, "training.sequence", ""},
+    {"--max_length", one, taken, "training.sequence", ""},
+    {"--block_size", one, taken, "training.sequence", ""},
+    {"--cutoff_len", one, taken, "training.sequence", ""},
+    {"--bf16", any, taken, "training.precision", "bf16"},
+    {"--fp16", any, taken, "training.precision", "fp16"},
+    {"--deepspeed", one, taken, "parallel.zero", "the JSON, beside the file or --deepspeed"},
+    {"--fsdp", any, taken, "parallel.zero",
+     "full_shard 3, shard_grad_op 2, hybrid_shard 3 in each node"},
+    {"--gradient_checkpointing", any, taken, "training.recompute", "full"},
+    {"--attn_implementation", one, taken, "training.attention", "eager unfused, else fused"},
+    {"--optim", one, taken, "runtime.optimizer", "adamw_torch elementwise, with fused fused"},
+    {"--use_liger_kernel", any, taken, "runtime.kernels",
+     "norms, rotary positions, activations "
+     "and the loss in one kernel each"},
+    {"--torch_compile", any, taken, "runtime.fusion", "pattern"},
+    {"--packing", any, taken, "schedule.data.documents", "full sequences"},
+    {"--use_lora", any, taken, "training.adapters", "lora"},
+    {"--use_peft", any, taken, "training.adapters", "lora"},
+    {"--finetuning_type", one, taken, "training.adapters", "full, lora"},
+    {"--lora_r", one, taken, "training.adapters.rank", "8 unless given"},
+    {"--lora_rank", one, taken, "training.adapters.rank", "8 unless given"},
+    {"--lora_target_modules", any, taken, "training.adapters.targets", "all unless given"},
+    {"--lora_target", any, taken, "training.adapters.targets", "all unless given"},
+    {"--lora_dropout", one, taken, "training.adapters.dropout", "above 0"},
+    {"--load_in_4bit", any, taken, "training.adapters.frozen", "nf4"},
+    {"--neftune_noise_alpha", one, unmodelled, "runtime.kernels", "noise on the embeddings", false,
+     "0"},
+};
+
+constexpr IgnoredFlags trainer_ignored_table[] = {
+    {"runs, logs, checkpoints, rates, data",
+     "lora_alpha output_dir overwrite_output_dir do_train do_eval do_predict eval_strategy "
+     "evaluation_strategy eval_steps per_device_eval_batch_size learning_rate weight_decay "
+     "adam_beta1 adam_beta2 adam_epsilon max_grad_norm num_train_epochs max_steps "
+     "lr_scheduler_type lr_scheduler_kwargs warmup_ratio warmup_steps logging_dir logging_steps "
+     "logging_strategy logging_first_step save_strategy save_steps save_total_limit "
+     "save_only_model save_safetensors seed data_seed dataloader_num_workers "
+     "dataloader_drop_last dataloader_pin_memory dataloader_persistent_workers run_name report_to "
+     "remove_unused_columns ddp_timeout ddp_find_unused_parameters local_rank tf32 "
+     "resume_from_checkpoint ignore_data_skip load_best_model_at_end metric_for_best_model "
+     "group_by_length gradient_checkpointing_kwargs push_to_hub hub_model_id disable_tqdm "
+     "log_level tokenizer_name train_file validation_file dataset_name dataset_config_name "
+     "data_path dataset dataset_dir template trust_remote_code cache_dir streaming "
+     "preprocessing_num_workers dataset_num_proc max_train_samples max_eval_samples "
+     "validation_split_percentage use_fast_tokenizer config_name low_cpu_mem_usage "
+     "overwrite_cache torch_empty_cache_steps include_tokens_per_second lazy_preprocess "
+     "eval_on_start prediction_loss_only full_determinism fsdp_transformer_layer_cls_to_wrap "
+     "plot_loss max_samples stage torch_dtype"},
+};
+
+constexpr Flag llama_factory_table[] = {
+    {"model_name_or_path", one, taken, "model", "a Hugging Face model"},
+    {"per_device_train_batch_size", one, taken, "training.micro_batch", "8 unless given"},
+    {"gradient_accumulation_steps", one, taken, "training.global_batch", "micro x steps x DP"},
+    {"cutoff_len", one, taken, "training.sequence", "2048 unless given"},
+    {"bf16", one, taken, "training.precision", "bf16"},
+    {"fp16", one, taken, "training.precision", "fp16"},
+    {"pure_bf16", one, refused, "training.master_weights",
+     "weights, gradients and states in BF16 alone", false, "false"},
+    {"fp8", one, refused, "training.fp8_recipe", "FP8 of accelerate", false, "false"},
+    {"deepspeed", one, taken, "parallel.zero", "the JSON, beside the file or --deepspeed"},
+    {"fsdp", any, taken, "parallel.zero",
+     "full_shard 3, shard_grad_op 2, hybrid_shard 3 in each node"},
+    {"disable_gradient_checkpointing", one, taken, "training.recompute", "none; absent: full"},
+    {"flash_attn", one, taken, "training.attention", "disabled unfused, else fused"},
+    {"optim", one, taken, "runtime.optimizer", "adamw_torch elementwise, with fused fused"},
+    {"enable_liger_kernel", one, taken, "runtime.kernels",
+     "norms, rotary positions, activations and the loss in one kernel each"},
+    {"packing", one, taken, "schedule.data.documents", "full sequences"},
+    {"neat_packing", one, refused, "schedule.data.mask",
+     "samples that do not see each other, of a length that the file does not say", false, "false"},
+    {"finetuning_type", one, taken, "training.adapters", "lora (also when absent), full"},
+    {"lora_rank", one, taken, "training.adapters.rank", "8 unless given"},
+    {"lora_target", any, taken, "training.adapters.targets", "all unless given"},
+    {"lora_dropout", one, taken, "training.adapters.dropout", "above 0"},
+    {"stage", one, refused, "training", "a training with more models than one", false, "pt|sft"},
+    {"use_unsloth", one, refused, "runtime.kernels", "kernels of Unsloth", false, "false"},
+    {"use_badam", one, refused, "runtime.optimizer", "an optimizer of blocks", false, "false"},
+    {"use_galore", one, refused, "runtime.optimizer", "an optimizer of low rank", false, "false"},
+    {"use_apollo", one, refused, "runtime.optimizer", "an optimizer of low rank", false, "false"},
+    {"use_muon", one, refused, "runtime.optimizer", "Muon", false, "false"},
+    {"use_adam_mini", one, refused, "runtime.optimizer", "Adam-mini", false, "false"},
+    {"mixture_of_depths", one, refused, "model.layers", "layers that tokens pass over"},
+    {"quantization_bit", one, taken, "training.adapters.frozen", "4: nf4"},
+    {"shift_attn", one, refused, "model.attention.window", "shifted windows", false, "false"},
+    {"sequence_parallel_size", one, taken, "parallel.cp", "", true},
+};
+
+constexpr IgnoredFlags llama_factory_ignored_table[] = {
+    {"runs, logs, checkpoints, rates, data",
+     "trust_remote_code do_train do_eval dataset dataset_dir template max_samples overwrite_cache "
+     "preprocessing_num_workers dataloader_num_workers output_dir logging_steps save_steps "
+     "plot_loss overwrite_output_dir save_only_model report_to learning_rate num_train_epochs "
+     "lr_scheduler_type lr_scheduler_kwargs warmup_ratio warmup_steps ddp_timeout "
+     "resume_from_checkpoint eval_dataset val_size per_device_eval_batch_size eval_strategy "
+     "eval_steps max_grad_norm weight_decay adam_beta1 adam_beta2 seed run_name max_steps "
+     "save_strategy save_total_limit image_max_pixels video_max_pixels video_maxlen video_fps "
+     "freeze_vision_tower freeze_multi_modal_projector freeze_language_model tokenized_path "
+     "streaming mix_strategy interleave_probs enable_thinking use_reentrant_gc "
+     "gradient_checkpointing_kwargs ray_run_name ray_storage_path ray_num_workers "
+     "resources_per_worker placement_strategy double_quantization quantization_method  "
+     "lora_alpha   rope_scaling train_on_prompt mask_history "
+     "ddp_find_unused_parameters tool_format default_system resize_vocab cache_dir "
+     "fsdp_config use_dft_loss use_asft_loss"},
+};
+
+constexpr Flag axolotl_table[] = {
+    {"base_model", one, taken, "model", "a Hugging Face model"},
+    {"micro_batch_size", one, taken, "training.micro_batch", "1 unless given"},
+    {"gradient_accumulation_steps", one, taken, "training.global_batch", "micro x steps x DP"},
+    {"sequence_len", one, taken, "training.sequence", "512 unless given"},
+    {"bf16", one, taken, "training.precision", "true and auto: bf16"},
+    {"bfloat16", one, taken, "training.precision", "as bf16"},
+    {"fp16", one, taken, "training.precision", "fp16"},
+    {"fp8", one, refused, "training.fp8_recipe", "FP8 of torchao", false, "false"},
+    {"deepspeed", one, taken, "parallel.zero", "the JSON, beside the file or --deepspeed"},
+    {"fsdp", any, taken, "parallel.zero",
+     "full_shard 3, shard_grad_op 2, hybrid_shard 3 in each node"},
+    {"fsdp_config.reshard_after_forward", one, taken, "parallel.zero", "false: 2"},
+    {"fsdp_config.fsdp_sharding_strategy", one, taken, "parallel.zero", "as fsdp"},
+    {"fsdp_config.offload_params", one, refused, "training.offload", "parameters on the host",
+     false, "false"},
+    {"fsdp_config.fsdp_offload_params", one, refused, "training.offload", "parameters on the host",
+     false, "false"},
+    {"gradient_checkpointing", one, taken, "training.recompute", "full"},
+    {"activation_offloading", one, refused, "training.offload.activations",
+     "a part that the file does not say", false, "false"},
+    {"flash_attention", one, taken, "training.attention", "fused, as without"},
+    {"attn_implementation", one, taken, "training.attention", "eager unfused, else fused"},
+    {"sdp_attention", one, taken, "training.attention", "fused, as without"},
+    {"optimizer", one, taken, "runtime.optimizer", "adamw_torch elementwise, with fused fused"},
+    {"torch_compile", one, taken, "runtime.fusion", "pattern"},
+    {"sample_packing", one, taken, "schedule.data.documents", "full sequences"},
+    {"pad_to_sequence_len", one, taken, "schedule.data.documents", "full sequences"},
+    {"liger_rms_norm", one, taken, "runtime.kernels.norm", "fused"},
+    {"liger_rope", one, taken, "runtime.kernels.rope", "fused"},
+    {"liger_glu_activation", one, taken, "runtime.kernels.activation", "fused"},
+    {"liger_fused_linear_cross_entropy", one, unmodelled, "training.cross_entropy",
+     "the loss in chunks with its head: less memory", false, "false"},
+    {"adapter", one, taken, "training.adapters", "lora, qlora; absent: none"},
+    {"lora_r", one, taken, "training.adapters.rank", "8 unless given"},
+    {"lora_target_modules", any, taken, "training.adapters.targets", "all unless given"},
+    {"lora_dropout", one, taken, "training.adapters.dropout", "above 0"},
+    {"lora_modules_to_save", any, lacking, "training.adapters.trained", "modules trained whole"},
+    {"unfrozen_parameters", any, refused, "training", "a part of the parameters"},
+    {"rl", one, refused, "training", "a training with more models than one"},
+    {"context_parallel_size", one, taken, "parallel.cp", "", true},
+    {"sequence_parallel_degree", one, taken, "parallel.cp", "as context_parallel_size"},
+    {"tensor_parallel_size", one, taken, "parallel.tp", "", true},
+    {"dp_shard_size", one, refused, "parallel.dp_replicate", "shards of a part of the ranks"},
+    {"load_in_8bit", one, refused, "training.adapters.frozen", "frozen weights of eight bits",
+     false, "false"},
+    {"load_in_4bit", one, taken, "training.adapters.frozen", "nf4"},
+};
+
+constexpr IgnoredFlags axolotl_ignored_table[] = {
+    {"runs, logs, checkpoints, rates, data",
+     "output_dir learning_rate lr_scheduler datasets logging_steps num_epochs tf32 warmup_ratio "
+     "warmup_steps saves_per_epoch val_set_size weight_decay wandb_name wandb_watch wandb_project "
+     "wandb_log_model wandb_entity wandb_run_id evals_per_epoch dataset_prepared_path "
+     "special_tokens resume_from_checkpoint chat_template tokenizer_type model_type plugins "
+     "trust_remote_code strict eval_sample_packing remove_unused_columns eot_tokens "
+     "skip_prepare_dataset processor_type fsdp_version fsdp_config max_steps save_steps "
+     "loss_watchdog_threshold loss_watchdog_patience seed tokenizer_use_mistral_common "
+     "ddp_find_unused_parameters adam_beta1 adam_beta2 adam_epsilon max_grad_norm train_on_inputs "
+     "group_by_length save_total_limit gradient_checkpointing_kwargs save_strategy  "
+     "lora_alpha  lora_target_linear  lora_model_dir "
+     " lora_fan_in_fan_out lora_mlp_kernel lora_qkv_kernel lora_o_kernel "
+     "liger_layer_norm early_stopping_patience test_datasets tokens hub_model_id "
+     "pretraining_dataset local_rank debug tokenizer_config model_config eval_batch_size "
+     "eval_steps is_llama_derived_model save_safetensors cosine_min_lr_ratio dataset_processes "
+     "dataloader_num_workers shuffle_merged_datasets overrides_of_model_config save_only_model "
+     "ddp_timeout xformers_attention s2_attention"},
+};
+
+constexpr Flag ms_swift_table[] = {
+    {"--model", one, taken, "model", "a Hugging Face model"},
+    {"--tuner_type", one, taken, "training.adapters", "lora (also when absent), full"},
+    {"--train_type", one, taken, "training.adapters", "as --tuner_type"},
+    {"--lora_rank", one, taken, "training.adapters.rank", "8 unless given"},
+    {"--target_modules", any, taken, "training.adapters.targets", "all unless given"},
+    {"--lora_dropout", one, taken, "training.adapters.dropout", "above 0; 0.05 unless given"},
+    {"--per_device_train_batch_size", one, taken, "training.micro_batch", "1 unless given"},
+    {"--gradient_accumulation_steps", one, taken, "training.global_batch", "micro x steps x DP"},
+    {"--max_length", one, taken, "training.sequence", ""},
+    {"--torch_dtype", one, taken, "training.precision", "bfloat16, float16"},
+    {"--bf16", any, taken, "training.precision", "bf16"},
+    {"--fp16", any, taken, "training.precision", "fp16"},
+    {"--deepspeed", one, taken, "parallel.zero", "zero0 to zero3, or a JSON"},
+    {"--fsdp", any, taken, "parallel.zero", "fsdp2: 3"},
+    {"--gradient_checkpointing", one, taken, "training.recompute", "full unless false"},
+    {"--attn_impl", one, taken, "training.attention", "eager unfused, else fused"},
+    {"--optim", one, taken, "runtime.optimizer", "adamw_torch elementwise, with fused fused"},
+    {"--use_liger_kernel", one, taken, "runtime.kernels",
+     "norms, rotary positions, activations and the loss in one kernel each"},
+    {"--packing", one, taken, "schedule.data.documents", "full sequences"},
+    {"--padding_free", one, unmodelled, "schedule.data.documents", "samples without padding", false,
+     "false"},
+    {"--sequence_parallel_size", one, taken, "parallel.cp", "", true},
+    {"--quant_bits", one, taken, "training.adapters.frozen", "4: nf4"},
+    {"--quant_method", one, refused, "training.adapters.frozen", "another form of four bits", false,
+     "bnb"},
+};
+
+constexpr IgnoredFlags ms_swift_ignored_table[] = {
+    {"runs, logs, checkpoints, rates, data",
+     "dataset val_dataset learning_rate logging_steps save_steps save_total_limit "
+     "num_train_epochs eval_steps dataloader_num_workers warmup_ratio output_dir "
+     "per_device_eval_batch_size load_from_cache_file split_dataset_ratio dataset_num_proc "
+     "model_name model_author system task_type save_only_model freeze_vit freeze_aligner "
+     "freeze_llm eval_strategy external_plugins dataloader_drop_last report_to "
+     "use_chat_template label_names to_cached_dataset cached_dataset cached_val_dataset "
+     "save_strategy enable_thinking truncation_strategy max_steps loss_scale streaming "
+     "gradient_checkpointing_kwargs agent_template template lr_scheduler_type weight_decay "
+     "adam_beta2 seed max_grad_norm  lora_alpha  model_type max_pixels "
+     "use_hf attn_implementation resume_from_checkpoint ddp_timeout aligner_lr vit_lr "
+     "load_args load_data_args create_checkpoint_symlink strict dataset_shuffle"},
+};
+
+}  // namespace
+
+std::span<const Flag> trainer_flags() { return trainer_table; }
+std::span<const IgnoredFlags> trainer_ignored() { return trainer_ignored_table; }
+std::span<const Flag> llama_factory_flags() { return llama_factory_table; }
+std::span<const IgnoredFlags> llama_factory_ignored() { return llama_factory_ignored_table; }
+std::span<const Flag> axolotl_flags() { return axolotl_table; }
+std::span<const IgnoredFlags> axolotl_ignored() { return axolotl_ignored_table; }
+std::span<const Flag> ms_swift_flags() { return ms_swift_table; }
+std::span<const IgnoredFlags> ms_swift_ignored() { return ms_swift_ignored_table; }
+
+}  // namespace stepcast::launch

@@ -1,0 +1,422 @@
+#include "trainer.hpp"
+
+#include <algorithm>
+
+#include "deepspeed.hpp"
+#include "imported_adapters.hpp"
+#include "model_folder.hpp"
+#include "stepcast/base/foreign_document.hpp"
+#include "stepcast/workloads/hugging_face.hpp"
+#include "stepcast/workloads/model_spec.hpp"
+
+// One reader for all of them: what a name says is the key of its row, so that a form is a table.
+namespace stepcast::launch {
+namespace {
+
+/// What is so where a form says nothing.
+struct TrainerDefaults {
+  Framework framework;
+  std::int64_t micro;
+  std::int64_t sequence;  ///< 0: the file must say it
+  bool rebuilds;          ///< gradient_checkpointing is on
+  bool casts;             ///< weights without sharding are FP32, cast for each product
+};
+constexpr TrainerDefaults trainer_form{Framework::trainer, 8, 0, false, false};
+constexpr TrainerDefaults llama_factory_form{Framework::llama_factory, 8, 2048, true, true};
+constexpr TrainerDefaults axolotl_form{Framework::axolotl, 1, 512, false, false};
+constexpr TrainerDefaults ms_swift_form{Framework::ms_swift, 1, 0, true, false};
+
+bool is_negative(const std::string& word) {
+  return word == "false" || word == "False" || word == "no" || word == "none" || word == "None" ||
+         word == "null" || word == "0" || word.empty();
+}
+bool is_said(const Setting* setting) {
+  return setting != nullptr && (setting->words.empty() || !is_negative(setting->words.front()));
+}
+std::string first_word(const Setting* setting) {
+  return setting == nullptr || setting->words.empty() ? std::string() : setting->words.front();
+}
+bool holds(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+struct TrainerJob {
+  const TrainerDefaults& form;
+  std::string path;
+  const ImportOptions& options;
+  Arguments& args;
+  Draft& draft;
+  std::vector<Setting> settings;
+  std::optional<std::int64_t> devices = {};
+  std::int64_t tp = 1, cp = 1;
+  std::string precision = {};
+  bool adapts = false;  ///< adapters alone are trained
+
+  /// The last setting whose row has this key.
+  const Setting* role(std::string_view key, std::string_view part = {}) const {
+    const Setting* found = nullptr;
+    for (const Setting& setting : settings) {
+      const auto flag = find_flag(form.framework, setting.name);
+      if (flag && flag->treatment == Treatment::taken && flag->key == key &&
+          holds(setting.name, part))
+        found = &setting;
+    }
+    return found;
+  }
+  std::int64_t count(const Setting* setting, std::int64_t missing) {
+    return setting == nullptr ? missing : args.count_in(setting->name, missing, 1, most_counted);
+  }
+};
+
+void import_trainer_batch(TrainerJob& job) {
+  Draft& draft = job.draft;
+  const Setting* micro = job.role("training.micro_batch");
+  const Setting* steps = job.role("training.global_batch");
+  const std::int64_t of_rank = job.count(micro, job.form.micro), count = job.count(steps, 1);
+  draft.set("training.micro_batch", of_rank, {micro});
+  if (job.devices)
+    draft.set("training.global_batch",
+              of_rank * count * std::max<std::int64_t>(*job.devices / job.tp / job.cp, 1),
+              {micro, steps}, "micro x accumulation x DP");
+  const Setting* length = job.role("training.sequence");
+  if (length == nullptr && job.form.sequence == 0 && !draft.given("training.sequence"))
+    draft.wrong({{job.path},
+                 "training.sequence",
+                 "is not said by the file; give --set training.sequence=N"});
+  else if (length != nullptr || job.form.sequence > 0)
+    draft.set("training.sequence", job.count(length, job.form.sequence), {length});
+  const Setting* packed = job.role("schedule.data.documents");
+  if (!is_said(packed))
+    draft.note({length == nullptr ? Place{job.path} : length->place, "training.sequence",
+                "is the longest sample: without packing most are shorter, which the file does not "
+                "say; the forecast is that of full sequences"});
+  else
+    draft.note(*packed, "is taken as full sequences whose samples see each other");
+}
+
+void import_trainer_precision(TrainerJob& job) {
+  Draft& draft = job.draft;
+  const Setting* brain = job.role("training.precision", "bf");
+  const Setting* half = job.role("training.precision", "fp16");
+  const Setting* type = job.role("training.precision", "dtype");
+  const std::string name = first_word(type);
+  const bool bf16 = is_said(brain) || name == "bfloat16" || name == "auto";
+  const bool fp16 = !bf16 && (is_said(half) || name == "float16");
+  job.precision = fp16 ? "fp16" : bf16 ? "bf16" : "";
+  if (job.precision.empty() && !draft.given("training.precision"))
+    return draft.wrong({{job.path},
+                        "training.precision",
+                        "would be FP32, as the file asks for neither BF16 nor FP16, which no value "
+                        "stands for; give --set training.precision=bf16"});
+  if (job.precision.empty()) job.precision = "bf16";
+  draft.set("training.precision", job.precision, {fp16 ? half : brain != nullptr ? brain : type});
+}
+
+/// Statement by statement but for attention, and what Liger has in one kernel each.
+void import_trainer_kernels(TrainerJob& job, const std::string& config) {
+  Draft& draft = job.draft;
+  const Setting* rebuild = job.role("training.recompute");
+  const bool turned = rebuild != nullptr && holds(rebuild->name, "disable");
+  const bool on = rebuild == nullptr ? job.form.rebuilds : is_said(rebuild) != turned;
+  draft.set("training.recompute", std::string(on ? "full" : "none"), {rebuild});
+  const Setting* kind = job.role("training.attention");
+  const std::string name = first_word(kind);
+  draft.set("training.attention",
+            std::string(name == "eager" || name == "disabled" ? "unfused" : "fused"), {kind});
+  draft.set("training.dropout", false, {}, "models of the last years");
+  draft.set("communication.gradient.accumulation", std::string("separate"), {}, "autograd");
+  const Setting* all = job.role("runtime.kernels");
+  draft.set("training.cross_entropy", std::string(is_said(all) ? "fused" : "unfused"), {all});
+  for (const char* kernel : written_out(config)) {
+    const std::string key = "runtime.kernels." + std::string(kernel);
+    const Setting* own = job.role(key);
+    draft.set(key, std::string(is_said(all) || is_said(own) ? "fused" : "unfused"), {own, all});
+  }
+  const Setting* compiled = job.role("runtime.fusion");
+  draft.set("runtime.fusion", std::string(is_said(compiled) ? "pattern" : "none"), {compiled});
+  const Setting* optimizer = job.role("runtime.optimizer");
+  const std::string optim = first_word(optimizer);
+  const bool known = optim.empty() || optim == "adamw_torch" || optim == "adamw_torch_fused" ||
+                     optim == "adamw_hf" || optim == "adamw_apex_fused";
+  if (!known && !draft.given("runtime.optimizer"))
+    return job.args.fail(*optimizer, "is '" + optim + "', allowed: adamw_torch, adamw_torch_fused");
+  draft.set("runtime.optimizer",
+            std::string(holds(optim, "fused") || optim.empty() ? "fused" : "elementwise"),
+            {optimizer}, optim.empty() ? "adamw_torch_fused" : "");
+}
+
+/// The configurations that ms-swift has under these names: swift/config/*.json.
+std::optional<std::string> built_in(const std::string& name) {
+  if (!name.starts_with("zero") || name.size() < 5 || name[4] < '0' || name[4] > '3') return {};
+  const std::string bucket = name[4] == '3' ? "\"auto\"" : "2e8";
+  const std::string host =
+      holds(name, "offload") ? ",\"offload_optimizer\":{\"device\":\"cpu\"}" : "";
+  return "{\"bf16\":{\"enabled\":\"auto\"},\"fp16\":{\"enabled\":\"auto\"},\"zero_optimization\":"
+         "{\"stage\":" +
+         std::string(1, name[4]) + ",\"overlap_comm\":false,\"reduce_bucket_size\":" + bucket +
+         host + "}}";
+}
+
+/// What accelerate makes of a stage alone.
+std::string of_stage(const std::string& stage) {
+  return R"({"bf16":{"enabled":"auto"},"fp16":{"enabled":"auto"},"zero_optimization":{"stage":)" +
+         stage + "}}";
+}
+
+/// The JSON that the launch names; nothing where it is not here, which is said.
+std::optional<Node> deepspeed_of(TrainerJob& job, const Setting* named) {
+  if (!job.options.deepspeed.empty())
+    return parse_foreign_document(
+        read_document_text(job.options.deepspeed, SearchPath{}, "a JSON file"),
+        job.options.deepspeed);
+  const std::string name = first_word(named);
+  if (job.form.framework == Framework::ms_swift)
+    if (const auto text = built_in(name)) return parse_foreign_document(*text, job.path);
+  if (name.starts_with("stage ")) return parse_foreign_document(of_stage(name.substr(6)), job.path);
+  if (const auto file = file_beside(job.path, name))
+    return parse_foreign_document(read_document_text(*file, SearchPath{}, "a JSON file"), *file);
+  job.draft.wrong({named->place, named->shown(),
+                   "names " + name + ", which is not here; give --deepspeed FILE"});
+  return {};
+}
+
+/// `full_shard auto_wrap`, `FULL_SHARD`, `fsdp2`.
+void import_trainer_fsdp(TrainerJob& job, const Setting* words, const Setting* strategy) {
+  Draft& draft = job.draft;
+  std::string all;
+  for (const Setting* setting : {words, strategy})
+    if (setting != nullptr)
+      for (const std::string& word : setting->words) all += word + " ";
+  for (char& c : all) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const Setting& said = words != nullptr ? *words : *strategy;
+  if (holds(all, "offload")) return job.args.fail(said, "holds parameters on the host: no key");
+  if (holds(all, "hybrid") && !draft.given("parallel.dp_replicate"))
+    return job.args.fail(said, "shards inside a node; give --set parallel.dp_replicate=NODES");
+  const Setting* reshard = job.role("parallel.zero", "reshard_after_forward");
+  const bool keeps = holds(all, "shard_grad_op") || (reshard != nullptr && !is_said(reshard));
+  draft.set("parallel.zero", keeps ? 2 : 3, {words, strategy, reshard});
+  draft.set("communication.gradient.overlap", true, {&said});
+  draft.set("communication.gradient.precision", job.precision, {},
+            "accelerate reduces in the type of the products");
+  draft.keep("communication.gradient.precision");
+}
+
+bool is_gated(const std::string& config) {
+  if (config.empty()) return true;  // nearly all that people train are
+  try {
+    return read_hugging_face(config).ffn.kind == FeedForwardSpec::Kind::swiglu;
+  } catch (const InputError&) {
+    return true;  // reading the scenario says what is wrong with it
+  }
+}
+
+/// Adapters of peft: modules are those of the library, each with its own. False: there are none.
+bool import_trainer_adapters(TrainerJob& job, const std::string& config) {
+  const Setting* kind = job.role("training.adapters");
+  const Setting* packed = job.role("training.adapters.frozen");
+  const bool absent =
+      job.form.framework == Framework::ms_swift || job.form.framework == Framework::llama_factory;
+  const std::string name = kind == nullptr ? (absent ? "lora" : "full") : first_word(kind);
+  if (name == "full" || (name != "lora" && !is_said(kind))) return false;
+  const bool known = name == "lora" || name == "qlora" || kind->name.starts_with("--use_");
+  if (!known) {
+    job.args.fail(*kind, "is '" + name + "', which training.adapters lacks, allowed: full, lora");
+    return true;
+  }
+  if (packed != nullptr && is_said(packed) && holds(packed->name, "bit") &&
+      !holds(packed->name, "4bit") && first_word(packed) != "4")
+    job.args.fail(*packed, "is " + first_word(packed) +
+                               ", which no value of training.adapters.frozen says, allowed: 4");
+  const Setting* targets = job.role("training.adapters.targets");
+  const std::string which = first_word(targets);
+  const bool all = which == "all" || which == "all-linear";
+  set_adapters(
+      {.rank = job.role("training.adapters.rank"),
+       .targets = all ? nullptr : targets,
+       .dropout = job.role("training.adapters.dropout"),
+       .packed = name == "qlora"   ? kind
+                 : is_said(packed) ? packed
+                                   : nullptr,
+       .otherwise = 8,
+       .usual = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"},
+       .gated = is_gated(config)},
+      job.args, job.draft);
+  if (job.form.framework == Framework::ms_swift && job.role("training.adapters.dropout") == nullptr)
+    job.draft.set("training.adapters.dropout", true, {}, "0.05 unless given");
+  if (targets == nullptr || all)
+    job.draft.set("training.adapters.products", std::string("apart"), {targets}, "modules of peft");
+  job.draft.keep("training.adapters.products");
+  return true;
+}
+
+void import_trainer_sharding(TrainerJob& job, const std::string& config) {
+  Draft& draft = job.draft;
+  const Setting* json = job.role("parallel.zero", "deepspeed");
+  const Setting* fsdp = job.role("parallel.zero", "fsdp");
+  const Setting* strategy = job.role("parallel.zero", "sharding_strategy");
+  if (!job.options.deepspeed.empty() || is_said(json)) {
+    const auto root = deepspeed_of(job, json);
+    if (!root) return;
+    DeepSpeedJob deepspeed{job.devices, job.tp * job.cp};
+    deepspeed.hidden = hidden_of(config);
+    deepspeed.precision = job.precision;
+    return apply_deepspeed(*root, deepspeed, job.options, draft);
+  }
+  if (is_said(fsdp) || is_said(strategy))
+    return import_trainer_fsdp(job, fsdp == strategy ? nullptr : fsdp, strategy);
+  draft.set("parallel.zero", 0, {}, "DistributedDataParallel");
+  draft.set("communication.gradient.overlap", true, {}, "DistributedDataParallel");
+  constexpr std::int64_t elements = (std::int64_t{25} << 20) / 4;  // bucket_cap_mb, FP32
+  draft.set("communication.gradient.bucket", elements, {}, "buckets of 25 MiB");
+  draft.set("communication.gradient.precision", std::string("fp32"), {}, "of the weights");
+  for (const char* key : {"parallel.zero", "communication.gradient.overlap",
+                          "communication.gradient.bucket", "communication.gradient.precision"})
+    draft.keep(key);
+  if (job.adapts) return;  // frozen weights are as they are
+  if (job.form.casts)
+    draft.set("training.master_weights", std::string("stored"), {}, "weights are cast to FP32");
+  else if (!draft.given("training.master_weights"))
+    draft.wrong({{job.path},
+                 "training.master_weights",
+                 "is not said: without DeepSpeed and FSDP weights have the type in which they are "
+                 "loaded; give --set training.master_weights=stored for FP32"});
+}
+
+std::optional<std::int64_t> import_form(const TrainerDefaults& form, const std::string& path,
+                                        Launch launch, const ImportOptions& options, Draft& draft) {
+  std::vector<Setting> settings =
+      checked(form.framework, std::move(launch.settings), options, draft);
+  Arguments args{settings, draft.wrong()};
+  TrainerJob job{form, path, options, args, draft, settings};
+  job.devices = devices_of(launch, options, draft);
+  const Setting* tensor = job.role("parallel.tp");
+  const Setting* context = job.role("parallel.cp");
+  job.tp = job.count(tensor, 1);
+  job.cp = job.count(context, 1);
+  draft.set("parallel.tp", job.tp, {tensor}, "no other way");
+  draft.set("parallel.pp", 1, {}, "no stages");
+  draft.set("parallel.cp", job.cp, {context});
+  if (job.cp > 1) draft.set("parallel.context_algorithm", std::string("ulysses"), {context});
+  draft.set("parallel.layers_per_chunk", std::string("even"), {}, "no stages");
+  const std::string config = set_model_folder(job.role("model"), path, draft);
+  import_trainer_batch(job);
+  import_trainer_precision(job);
+  import_trainer_kernels(job, config);
+  job.adapts = import_trainer_adapters(job, config);
+  import_trainer_sharding(job, config);
+  return job.devices;
+}
+
+Launch launch_of_yaml(const std::string& path, const std::string& text) {
+  Launch launch{path, {}, {}, {}, {}, {}};
+  launch.settings = flattened(parse_foreign_document(text, path));
+  return launch;
+}
+
+/// The file of `accelerate launch --config_file`, as flags of the Trainer, which count before it.
+void add_accelerate(const std::string& path, Launch& launch, Draft& draft) {
+  if (!launch.launcher_config) return;
+  const std::string name = first_word(&*launch.launcher_config);
+  const auto file = file_beside(path, name);
+  if (!file)
+    return draft.wrong({launch.launcher_config->place, "--config_file",
+                        "names " + name + ", which is not here, allowed: beside the script"});
+  const std::vector<Setting> all = flattened(
+      parse_foreign_document(read_document_text(*file, SearchPath{}, "a YAML file"), *file));
+  const auto find = [&](std::string_view key) -> const Setting* {
+    const auto found = std::ranges::find(all, key, &Setting::name);
+    return found == all.end() ? nullptr : &*found;
+  };
+  const auto named = [&](std::string_view flag) {
+    return std::ranges::find(launch.settings, flag, &Setting::name) != launch.settings.end();
+  };
+  const auto add = [&](const std::string& flag, const std::string& word, const Setting& from) {
+    if (!named(flag)) launch.settings.push_back({flag, {word}, from.place, false, from.name});
+  };
+  if (const Setting* size = find("num_processes"); size != nullptr && !launch.devices)
+    launch.devices = *size;
+  const Setting* precision = find("mixed_precision");
+  if (precision != nullptr && first_word(precision).ends_with("16"))
+    add("--" + first_word(precision), "true", *precision);
+  const std::string kind = first_word(find("distributed_type"));
+  const Setting* strategy = find("fsdp_config.fsdp_sharding_strategy");
+  const Setting* reshard = find("fsdp_config.fsdp_reshard_after_forward");
+  const bool second = reshard != nullptr && !is_said(reshard);
+  const Setting* host = find("fsdp_config.fsdp_offload_params");
+  if (kind == "FSDP")
+    add("--fsdp",
+        is_said(host)         ? "offload"
+        : second              ? "shard_grad_op"
+        : strategy == nullptr ? "full_shard"
+                              : first_word(strategy),
+        is_said(host)         ? *host
+        : strategy != nullptr ? *strategy
+                              : *find("distributed_type"));
+  const Setting* json = find("deepspeed_config.deepspeed_config_file");
+  const Setting* stage = find("deepspeed_config.zero_stage");
+  if (kind == "DEEPSPEED" && json != nullptr) add("--deepspeed", first_word(json), *json);
+  if (kind == "DEEPSPEED" && json == nullptr && stage != nullptr)
+    add("--deepspeed", "stage " + first_word(stage), *stage);
+}
+
+/// `NPROC_PER_NODE=8 NNODES=2 swift sft ..`: the launcher reads the environment.
+void read_environment_size(Launch& launch) {
+  for (const Setting& variable : launch.environment) {
+    if (variable.name == "NPROC_PER_NODE" && !launch.devices_per_node)
+      launch.devices_per_node = variable;
+    if (variable.name == "NNODES" && !launch.nodes) launch.nodes = variable;
+  }
+  if (launch.devices_per_node && !launch.nodes)
+    launch.nodes = Setting{"NNODES", {"1"}, launch.devices_per_node->place, false};
+}
+
+}  // namespace
+
+std::optional<std::int64_t> import_trainer(const std::string& path, const std::string& text,
+                                           const ImportOptions& options, Draft& draft) {
+  Launch launch = read_shell(path, text, inputs_of(options));
+  add_accelerate(path, launch, draft);
+  return import_form(trainer_form, path, std::move(launch), options, draft);
+}
+std::optional<std::int64_t> import_llama_factory(const std::string& path, const std::string& text,
+                                                 const ImportOptions& options, Draft& draft) {
+  return import_form(llama_factory_form, path, launch_of_yaml(path, text), options, draft);
+}
+std::optional<std::int64_t> import_axolotl(const std::string& path, const std::string& text,
+                                           const ImportOptions& options, Draft& draft) {
+  return import_form(axolotl_form, path, launch_of_yaml(path, text), options, draft);
+}
+std::optional<std::int64_t> import_ms_swift(const std::string& path, const std::string& text,
+                                            const ImportOptions& options, Draft& draft) {
+  Launch launch = read_shell(path, text, inputs_of(options));
+  read_environment_size(launch);
+  return import_form(ms_swift_form, path, std::move(launch), options, draft);
+}
+
+std::string_view trainer_yaml_form(const std::string& text) {
+  const auto line = [&](const std::string& words) {
+    return text.starts_with(words) || holds(text, "\n" + words);
+  };
+  if (line("compute_environment:") && line("distributed_type:")) return "accelerate";
+  if (line("base_model:") && (line("sequence_len:") || line("micro_batch_size:"))) return "axolotl";
+  if (line("finetuning_type:") || (line("model_name_or_path:") && line("cutoff_len:")))
+    return "llama-factory";
+  return {};
+}
+
+std::string_view trainer_shell_form(const std::string& path, const std::string& text) {
+  if (holds(text, "swift sft") || holds(text, "swift pt") || holds(text, "swift/cli/sft.py"))
+    return "ms-swift";
+  const auto refuse = [&](const std::string& what) { throw InputError({{{path}, {}, what}}); };
+  if (holds(text, "llamafactory-cli train") && !holds(text, "--per_device_train_batch_size"))
+    refuse("launches LLaMA-Factory with a YAML file that says everything; give that file");
+  if (holds(text, "axolotl train") || holds(text, "axolotl.cli.train"))
+    refuse("launches axolotl with a YAML file that says everything; give that file");
+  if (holds(text, "megatron sft") || holds(text, "megatron pt"))
+    refuse(
+        "launches Megatron-LM by ms-swift, whose model is a name; give the arguments that its "
+        "run prints (--arguments LOG)");
+  return holds(text, "--per_device_train_batch_size") ? "trainer" : std::string_view();
+}
+
+}  // namespace stepcast::launch

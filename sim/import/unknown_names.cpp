@@ -1,0 +1,118 @@
+#include "unknown_names.hpp"
+
+#include <algorithm>
+
+#include "stepcast/base/suggest.hpp"
+#include "stepcast/base/text.hpp"
+
+namespace stepcast::launch {
+namespace {
+
+/// `--moe-router-topk`, `model.moe_router_topk` -> `moe_router_topk`.
+std::string bare_name(std::string_view name) {
+  name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
+  name = name.substr(name.rfind('.') + 1);
+  std::string bare(name);
+  std::ranges::replace(bare, '-', '_');
+  return bare;
+}
+
+/// Words that mean something else in each tree.
+bool is_common_word(std::string_view bare) {
+  constexpr std::string_view words =
+      " name type mode enable enabled device stage swap recompute recipe_name components compile "
+      "devices num_nodes batch_size steps topk ";
+  return words.find(" " + std::string(bare) + " ") != std::string_view::npos;
+}
+
+struct Elsewhere {
+  std::string_view title, name, key;
+};
+
+/// Another framework in which a name has an effect that a key has.
+std::optional<Elsewhere> effect_elsewhere(Framework own, std::string_view name) {
+  const std::string bare = bare_name(name);
+  if (is_common_word(bare)) return {};
+  for (const FlagTable& table : flag_tables()) {
+    if (table.framework == own) continue;
+    for (const Flag& flag : table.flags)
+      if (flag.treatment != Treatment::ignored && flag.treatment != Treatment::unmodelled &&
+          bare_name(flag.name) == bare)
+        return Elsewhere{table.title, flag.name, flag.key.substr(0, flag.key.find(','))};
+  }
+  return {};
+}
+
+void settle_one(Framework framework, const Setting& setting, bool ignore_unknown,
+                const std::vector<std::string>& known, Draft& draft) {
+  const auto elsewhere = effect_elsewhere(framework, setting.name);
+  const std::string key(elsewhere ? elsewhere->key : std::string_view());
+  if (ignore_unknown && elsewhere && draft.given(key))
+    return draft.note(setting, "is unknown and gives way to --set " + key);
+  if (ignore_unknown && !elsewhere) return draft.note(setting, "is unknown and was ignored");
+  const std::string title(flag_table(framework).title);
+  if (ignore_unknown)
+    return draft.wrong({setting.place, setting.shown(),
+                        "is no known flag of " + title + ", and has an effect on " + key + " in " +
+                            std::string(elsewhere->title) +
+                            ", so that it is not passed over; give --set " + key +
+                            "=.., or a file without it"});
+  // Printed arguments have no dashes, and each has its value.
+  const bool printed = flag_table(framework).prefix == "--" && !setting.name.starts_with("--");
+  if (printed)
+    return draft.wrong({setting.place, setting.shown(),
+                        "is " + setting.words.front() + ", and no known argument of " + title +
+                            " (--ignore-unknown lists such arguments instead)"});
+  const auto near = nearest(setting.name, known);
+  draft.wrong({setting.place, setting.shown(),
+               "is no known flag of " + title + (near ? ", did you mean " + *near + "?" : "") +
+                   " (--ignore-unknown lists such flags instead)"});
+}
+
+std::string first_names(const std::vector<Setting>& settings) {
+  constexpr std::size_t most = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, settings.size()); ++i)
+    text += (i > 0 ? ", " : "") + settings[i].shown();
+  return text;
+}
+
+std::string remedy() {
+  return "allowed: a file of a kind that is read (--from: " + joined(import_kinds()) +
+         "), the arguments that its run prints (--arguments LOG), or a scenario";
+}
+
+}  // namespace
+
+void settle_unknown(Framework framework, const std::vector<Setting>& unknown, std::size_t all,
+                    bool ignore_unknown, const std::string& program, Draft& draft) {
+  constexpr std::size_t few = 3;
+  if (unknown.size() >= few && unknown.size() * 3 >= all) {
+    const std::string what = program.empty()
+                                 ? "is of another kind"
+                                 : "launches " + program + ", which is no training that is known";
+    throw InputError(
+        {{{unknown.front().place.file},
+          {},
+          what + ": " + std::to_string(unknown.size()) + " of its " + std::to_string(all) +
+              " names are not those of " + std::string(flag_table(framework).title) + " (" +
+              first_names(unknown) + " ..); " + remedy()}});
+  }
+  if (unknown.empty()) return;
+  const std::vector<std::string> known =
+      ignore_unknown ? std::vector<std::string>{} : flag_names(framework);
+  for (const Setting& setting : unknown)
+    settle_one(framework, setting, ignore_unknown, known, draft);
+}
+
+void refuse_other_programs(const Launch& launch) {
+  constexpr std::size_t few = 3;
+  if (launch.other_words < few || launch.other_words < launch.settings.size()) return;
+  throw InputError(
+      {{{launch.file},
+        {},
+        "launches " + launch.program + " with " + std::to_string(launch.other_words) +
+            " words of the form key=value, which is no training that is known; " + remedy()}});
+}
+
+}  // namespace stepcast::launch

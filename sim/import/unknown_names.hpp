@@ -1,0 +1,21 @@
+#pragma once
+#include <vector>
+
+#include "draft.hpp"
+#include "stepcast/sim/import/import.hpp"
+
+/// Names that no table of a framework has: a slip of the pen, a name of another framework, or a
+/// file of another kind.
+namespace stepcast::launch {
+
+/// Refuses them, or notes them where they may be passed over. A name that has an effect in another
+/// framework may not. `all`: how many settings there are. Throws InputError where a third of them
+/// is unknown, as that is another kind of file.
+void settle_unknown(Framework framework, const std::vector<Setting>& unknown, std::size_t all,
+                    bool ignore_unknown, const std::string& program, Draft& draft);
+
+/// Refuses a launch whose program takes words of the form `data.batch=4`, which is none of those
+/// that are read. Throws InputError.
+void refuse_other_programs(const Launch& launch);
+
+}  // namespace stepcast::launch

@@ -1,0 +1,151 @@
+#include "rows.hpp"
+
+// Adapters (LoRA): a product of few columns and one of few rows beside a frozen one. Forms of
+// Megatron-Bridge and of peft: docs/models/adapters.md.
+namespace stepcast::rows {
+
+namespace {
+
+/// One adapter on one rank: what it reads goes through `narrow` and then through `wide`.
+struct Adapter {
+  std::string name;
+  Linear narrow, wide;
+  double scaled;  ///< elements between them
+  double joined;  ///< elements of its output as it is added to that of the product
+};
+
+bool both(const Shape& shape) { return shape.adapters.split == AdapterSpec::Split::both; }
+
+/// Peft's narrow result of a product that is split over its rows is scattered as that of the
+/// product is.
+bool scatters(const Shape& shape, Side side) {
+  return side == Side::rows && !both(shape) && shape.sequence_parallel;
+}
+
+std::vector<Adapter> adapters_of(const Shape& shape, const Linear& linear, Side side) {
+  const auto rank = static_cast<double>(shape.adapters.rank);
+  const bool columns = side == Side::columns;
+  constexpr bool bf16 = true;  // none of them is a product of Transformer Engine
+  const double tokens = scatters(shape, side) ? linear.tokens / shape.tp : linear.tokens;
+  std::vector<Adapter> adapters;
+  for (const double out : linear.adapters) {
+    std::string name = linear.name + " adapter";
+    if (linear.adapters.size() > 1) name += " " + std::to_string(adapters.size() + 1);
+    const double narrow = columns && both(shape) ? rank / shape.tp : rank;
+    const double wide = !columns && both(shape) ? out / shape.tp : out;
+    adapters.push_back({name,
+                        {name + " in", linear.tokens, linear.in, narrow, bf16},
+                        {name + " out", tokens, rank, wide, bf16},
+                        tokens * rank,
+                        (columns ? linear.tokens : shape.shard) * out});
+  }
+  return adapters;
+}
+
+Operator scale(const Adapter& adapter, const char* what) {
+  return vector_row(adapter.name + what, adapter.scaled, 2 * element * adapter.scaled);
+}
+
+Operator dropped(const Adapter& adapter, const char* what) {
+  const double count = adapter.narrow.tokens * adapter.narrow.in;
+  return vector_row(adapter.name + what, 2 * count, (2 * element + mask) * count);
+}
+
+Operator added(const std::string& name, double count) {
+  return vector_row(name, count, 3 * element * count);
+}
+
+/// Parts of ranks, side by side in every row.
+void gather_columns(LayerItems& items, const Shape& shape, const std::string& name, double count) {
+  communicate(items, "all_gather " + name, GroupKind::tensor, shape.tp, CollectiveKind::all_gather,
+              element * count);
+  if (shape.tp > 1) items.push_back(vector_row(name + " joined", 0, 2 * element * count));
+}
+
+void reduce_narrow(LayerItems& items, const Shape& shape, const std::string& name, double count,
+                   CollectiveKind kind) {
+  const bool scatter = kind == CollectiveKind::reduce_scatter;
+  communicate(items, (scatter ? "reduce_scatter " : "all_reduce ") + name, GroupKind::tensor,
+              shape.tp, kind, element * count);
+}
+
+}  // namespace
+
+Linear adapted(Linear linear, const Shape& shape, AdapterPlace place,
+               const std::vector<double>& parts) {
+  const AdapterSpec& spec = shape.adapters;
+  if (!spec.any()) return linear;
+  if (spec.frozen != AdapterSpec::Frozen::bf16) linear.quantised = frozen_bytes(spec);
+  const std::vector<std::size_t> chosen = adapted_parts(spec, place, parts.size());
+  if (chosen.empty()) return linear;
+  if (spec.products == AdapterSpec::Products::joined) linear.adapters = {linear.out};
+  if (spec.products == AdapterSpec::Products::apart)
+    for (const std::size_t part : chosen) linear.adapters.push_back(parts[part]);
+  linear.lowest = shape.lowest && place == lowest_place(spec);
+  return linear;
+}
+
+void adapters_forward(LayerItems& items, const Shape& shape, const Linear& linear, Side side) {
+  const auto rank = static_cast<double>(shape.adapters.rank);
+  for (const Adapter& adapter : adapters_of(shape, linear, side)) {
+    if (shape.adapters.dropout) items.push_back(dropped(adapter, " dropout"));
+    items.push_back(forward(adapter.narrow));
+    const double narrow = adapter.narrow.tokens * rank;
+    if (side == Side::rows)
+      reduce_narrow(
+          items, shape, adapter.narrow.name, narrow,
+          scatters(shape, side) ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce);
+    else if (both(shape))
+      gather_columns(items, shape, adapter.narrow.name, narrow);
+    items.push_back(scale(adapter, " scale"));
+    items.push_back(forward(adapter.wide));
+    if (side == Side::rows && both(shape))
+      gather_columns(items, shape, adapter.wide.name,
+                     adapter.wide.tokens * adapter.wide.out * shape.tp);
+    items.push_back(added(adapter.name + " sum", adapter.joined));
+  }
+}
+
+void adapters_backward(Backward& backward, const Shape& shape, const Linear& linear, Side side) {
+  const auto rank = static_cast<double>(shape.adapters.rank);
+  const bool onward = !linear.lowest;
+  for (const Adapter& adapter : adapters_of(shape, linear, side)) {
+    const double narrow = adapter.narrow.tokens * rank;
+    LayerItems items;
+    // The output was gathered, and the rank kept its tokens.
+    if (side == Side::rows && both(shape) && shape.sequence_parallel)
+      communicate(items, "all_gather " + adapter.name + " gradient", GroupKind::tensor, shape.tp,
+                  CollectiveKind::all_gather, element * linear.tokens * linear.out);
+    items.push_back(input_gradient(adapter.wide));
+    const std::string name = adapter.wide.name + " gradient";
+    if (scatters(shape, side))
+      communicate(items, "all_gather " + name, GroupKind::tensor, shape.tp,
+                  CollectiveKind::all_gather, element * narrow);
+    else if (side == Side::columns || both(shape))
+      reduce_narrow(items, shape, name, narrow, CollectiveKind::all_reduce);
+    backward.add_input(items);
+    backward.add_trained(weight_gradient(adapter.wide, shape.gradient_bytes));
+    backward.add_input(scale(adapter, " scale backward"));
+    if (onward) backward.add_input(input_gradient(adapter.narrow));
+    backward.add_trained(weight_gradient(adapter.narrow, shape.gradient_bytes));
+    if (!onward) continue;
+    const double count = adapter.narrow.tokens * adapter.narrow.in;
+    items.clear();
+    // With sequence parallelism it is reduced with that of the product.
+    if (side == Side::columns && both(shape) && !shape.sequence_parallel)
+      reduce_narrow(items, shape, adapter.narrow.name + " gradient", count,
+                    CollectiveKind::all_reduce);
+    if (shape.adapters.dropout) items.push_back(dropped(adapter, " dropout backward"));
+    items.push_back(added(adapter.name + " gradient sum", count));
+    backward.add_input(items);
+  }
+}
+
+LayerItems dequantised(const Linear& linear) {
+  if (linear.quantised <= 0) return {};
+  const double weights = linear.in * linear.out;
+  return {vector_row(linear.name + " weights to bf16", 2 * weights,
+                     (linear.quantised + element) * weights)};
+}
+
+}  // namespace stepcast::rows
