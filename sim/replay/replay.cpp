@@ -390,6 +390,9 @@ void Replayer::on_event(double now, std::uint64_t tag) {
       transfer(static_cast<RankIndex>(index / channels),
                Channel{static_cast<std::uint8_t>(index % channels)}, now);
       break;
+    case Tag::mark:
+      wake(static_cast<RankIndex>(index));
+      break;
   }
   work();
 }

@@ -15,8 +15,8 @@
 namespace stepcast {
 
 /// What an event tag means: a kind over an index.
-enum class Tag : std::uint64_t { meeting, phase_part, transfer };
-inline constexpr std::uint64_t tag_kinds = 3;
+enum class Tag : std::uint64_t { meeting, phase_part, transfer, mark };
+inline constexpr std::uint64_t tag_kinds = 4;
 /// Waits and communications per rank that are kept before those that nothing can change any more
 /// are settled.
 inline constexpr std::uint64_t entries_per_settling = 64;

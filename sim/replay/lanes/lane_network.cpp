@@ -298,6 +298,8 @@ void LaneReplayer::event(std::size_t lane, double now, std::uint64_t tag) {
       transfer(static_cast<RankIndex>(index / channels),
                Channel{static_cast<std::uint8_t>(index % channels)}, lane);
       break;
+    case Tag::mark:  // lanes do not yield
+      break;
   }
 }
 
