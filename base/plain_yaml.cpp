@@ -178,10 +178,11 @@ class PlainParser {
     return word.empty() || word == "~" || word == "null" || word == "Null" || word == "NULL";
   }
 
-  /// A value that ends with the line.
-  Node value(const Line& line, std::size_t at) {
+  /// A value that ends with the line, or in brackets with one below it.
+  Node value(Line line, std::size_t at) {
     const char first = line.text[at];
     if (first == '[' || first == '{' || first == '"' || first == '\'') {
+      flow_indent_ = line.indent;
       Node read = first == '[' || first == '{' ? flow(line, at) : quoted(line, at);
       const std::size_t behind = line.text.find_first_not_of(' ', at);
       const bool ends =
@@ -220,22 +221,29 @@ class PlainParser {
     return node;
   }
 
-  static void skip_blanks(const Line& line, std::size_t& at) {
+  /// Within brackets, which go on in the lines below where these stand further in.
+  void skip_blanks(Line& line, std::size_t& at) {
     at = line.text.find_first_not_of(' ', at);
-    // It goes on in the next line, or has a comment inside.
-    if (at == std::string_view::npos || line.text[at] == '#') throw NotPlain{};
+    if (at == std::string_view::npos) {
+      if (next_ == lines_.size() || lines_[next_].indent <= flow_indent_) throw NotPlain{};
+      line = lines_[next_++];
+      at = 0;
+    }
+    if (line.text[at] == '#') throw NotPlain{};
   }
 
   /// A list or mapping in brackets; `at` goes behind it.
-  Node flow(const Line& line, std::size_t& at) {
+  Node flow(Line& line, std::size_t& at) {
     if (++depth_ > deepest_level) throw NotPlain{};
     const bool is_list = line.text[at] == '[';
     const char close = is_list ? ']' : '}';
     Node node{.kind = is_list ? Node::Kind::list : Node::Kind::mapping, .place = place(line, at)};
     skip_blanks(line, ++at);
     while (line.text[at] != close) {
+      const int number = line.number;
       Node read = flow_value(line, at);
       skip_blanks(line, at);
+      if (!is_list && line.number != number) throw NotPlain{};  // a key has one line
       if (is_list)
         node.items.push_back(std::move(read));
       else
@@ -250,7 +258,7 @@ class PlainParser {
     return node;
   }
 
-  void flow_entry(Node& node, Node key, const Line& line, std::size_t& at) {
+  void flow_entry(Node& node, Node key, Line& line, std::size_t& at) {
     if (key.kind != Node::Kind::scalar || line.text[at] != ':' || line.text.size() == at + 1 ||
         line.text[at + 1] != ' ')
       throw NotPlain{};
@@ -262,7 +270,7 @@ class PlainParser {
     node.entries.push_back({std::move(key.text), std::move(key.place), std::move(read)});
   }
 
-  Node flow_value(const Line& line, std::size_t& at) {
+  Node flow_value(Line& line, std::size_t& at) {
     const char first = line.text[at];
     if (first == '[' || first == '{') return flow(line, at);
     if (first == '"' || first == '\'') return quoted(line, at);
@@ -279,6 +287,7 @@ class PlainParser {
   std::vector<Line> lines_;
   std::size_t next_ = 0;  ///< the line that is read next
   std::size_t depth_ = 0;
+  std::size_t flow_indent_ = 0;  ///< of the line in which the outermost bracket opened
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
@@ -79,9 +81,32 @@ class PhaseLog {
   PhaseWatch watch_{[this](std::string_view name) { begin(name); }};
 };
 
+/// A function that adds some commands, and their names with a blank on both sides.
+struct CommandFamily {
+  void (*add)(CommandLine&);
+  std::string_view names;
+};
+
+// In the order of --help.
+constexpr std::array<CommandFamily, 13> families{{
+    {add_scenario_commands, " run validate schema "},
+    {add_import_commands, " import "},
+    {add_export_commands, " export "},
+    {add_edit_commands, " edit "},
+    {add_explain_commands, " explain "},
+    {add_judge_commands, " judge "},
+    {add_campaign_commands, " campaign "},
+    {add_sweep_commands, " sweep results scale check diff compare "},
+    {add_look_up_commands, " topology collective model keys new schedule list completion "},
+    {add_operator_commands, " operator "},
+    {add_plan_commands, " plan "},
+    {add_accuracy_commands, " accuracy calibrate "},
+    {add_worker_commands, " worker choices serve "},
+}};
+
 }  // namespace
 
-CommandLine::CommandLine()
+CommandLine::CommandLine(std::string_view first)
     : app_{std::make_unique<CLI::App>(
           "stepcast predicts the time of one LLM training step on a cluster, before anyone books "
           "it.")} {
@@ -91,19 +116,14 @@ CommandLine::CommandLine()
   app_->add_flag("-q,--quiet", quiet_, "log errors only");
   app_->fallthrough();
   app_->footer("Start with: stepcast run scenarios/telechat3-36b-2048.yaml");
-  add_scenario_commands(*this);
-  add_import_commands(*this);
-  add_export_commands(*this);
-  add_edit_commands(*this);
-  add_explain_commands(*this);
-  add_judge_commands(*this);
-  add_campaign_commands(*this);
-  add_sweep_commands(*this);
-  add_look_up_commands(*this);
-  add_operator_commands(*this);
-  add_plan_commands(*this);
-  add_accuracy_commands(*this);
-  add_worker_commands(*this);
+  if (first == "--version") return;
+  const std::string word = " " + std::string(first) + " ";
+  const auto has = [&](const CommandFamily& family) {
+    return family.names.find(word) != std::string_view::npos;
+  };
+  const bool known = std::ranges::any_of(families, has);
+  for (const CommandFamily& family : families)
+    if (!known || has(family)) family.add(*this);
 }
 
 CommandLine::~CommandLine() = default;

@@ -2,6 +2,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "commands.hpp"
@@ -17,10 +18,13 @@ namespace stepcast::cli {
 enum class PresetCount { one, several };
 
 /// The commands of the binary and their options. A family of commands adds itself with a function
-/// of the list below; the options live as long as the body that reads them.
+/// of the list below, whose commands command_line.cpp names; the options live as long as the body
+/// that reads them.
 class CommandLine {
  public:
-  CommandLine();
+  /// With the commands that `first`, the first word that is given, can mean: the options of all
+  /// are a quarter of what a short answer costs.
+  explicit CommandLine(std::string_view first);
   ~CommandLine();
 
   /// Parses, runs the chosen command and prints what it answers. Returns the exit code.
@@ -67,18 +71,18 @@ class CommandLine {
   bool verbose_ = false, quiet_ = false;
 };
 
-void add_scenario_commands(CommandLine& line);  ///< run, validate, schema
-void add_import_commands(CommandLine& line);    ///< import
-void add_export_commands(CommandLine& line);    ///< export
-void add_edit_commands(CommandLine& line);      ///< edit
-void add_judge_commands(CommandLine& line);     ///< judge
-void add_explain_commands(CommandLine& line);   ///< explain
-void add_campaign_commands(CommandLine& line);  ///< campaign
-void add_sweep_commands(CommandLine& line);     ///< sweep, results, scale, check, diff
-void add_look_up_commands(CommandLine& line);   ///< topology, collective, model, schedule, ...
-void add_operator_commands(CommandLine& line);  ///< operator
-void add_plan_commands(CommandLine& line);      ///< plan
-void add_accuracy_commands(CommandLine& line);  ///< accuracy, calibrate
-void add_worker_commands(CommandLine& line);    ///< worker, choices, serve
+void add_scenario_commands(CommandLine& line);
+void add_import_commands(CommandLine& line);
+void add_export_commands(CommandLine& line);
+void add_edit_commands(CommandLine& line);
+void add_judge_commands(CommandLine& line);
+void add_explain_commands(CommandLine& line);
+void add_campaign_commands(CommandLine& line);
+void add_sweep_commands(CommandLine& line);
+void add_look_up_commands(CommandLine& line);
+void add_operator_commands(CommandLine& line);
+void add_plan_commands(CommandLine& line);
+void add_accuracy_commands(CommandLine& line);
+void add_worker_commands(CommandLine& line);
 
 }  // namespace stepcast::cli

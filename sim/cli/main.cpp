@@ -19,7 +19,7 @@ static void allow_deep_stack() {
 int main(int argc, char** argv) {
   allow_deep_stack();
   try {
-    return stepcast::cli::CommandLine().main(argc, argv);
+    return stepcast::cli::CommandLine(argc > 1 ? argv[1] : "").main(argc, argv);
   } catch (const stepcast::InputError& error) {
     std::cerr << error.what() << "\n";
     return stepcast::cli::bad_input;

@@ -11,7 +11,7 @@ Outcome answer(const std::vector<std::string>& arguments) {
   // Both would wait for requests of their own.
   if (arguments.front() == "worker" || arguments.front() == "serve")
     return {"", bad_input, arguments.front() + ": is not for workers\n"};
-  return CommandLine().answer(arguments);
+  return CommandLine(arguments.front()).answer(arguments);
 }
 
 void add_worker(CommandLine& line) {

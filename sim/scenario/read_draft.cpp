@@ -138,7 +138,8 @@ void read_config(const Node& root, const std::string& path, const std::string& c
 void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft,
                 Reading& reading) {
   draft.names_graph = names_task_graph(root);
-  const Node all = with_platform(root, "cluster.");
+  const std::optional<Node> replaced = with_platform(root, "cluster.");
+  const Node& all = replaced ? *replaced : root;
   const auto read_keys = [&](const Node& keys) {
     read_mapping(keys, reading, [&](Visitor& visitor) { describe(visitor, draft); });
   };

@@ -46,12 +46,13 @@ Node nodes_of(const Node& platform) {
 
 }  // namespace
 
-Node with_platform(const Node& root, const std::string& prefix) {
+std::optional<Node> with_platform(const Node& root, const std::string& prefix) {
+  const Node* stated = prefix.empty() ? &root : root.find("cluster");
+  const Node* platform = mapping_at(mapping_at(stated, "network"), "platform");
+  if (platform == nullptr) return {};
+  const Node& given = *platform;
   Node changed = root;
   Node* cluster = prefix.empty() ? &changed : changed.find("cluster");
-  const Node* platform = mapping_at(mapping_at(cluster, "network"), "platform");
-  if (platform == nullptr) return changed;
-  const Node given = *platform;
   const std::set<std::string> files = origins(given);
   const auto replaced = [&](const Node::Entry& entry) { return !files.contains(entry.place.file); };
   std::erase_if(cluster->find("network")->entries, [&](const Node::Entry& entry) {

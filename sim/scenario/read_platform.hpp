@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 
 #include "stepcast/base/section.hpp"
@@ -9,8 +10,9 @@ namespace stepcast {
 
 /// The document with what `network.platform` stands for: keys of nodes, NICs and switches that come
 /// from other files (a preset) are left out, and nodes are of `devices_per_node` devices. Those
-/// that stand in the same file stay, for the reader to refuse. `prefix` as in check_cluster().
-Node with_platform(const Node& root, const std::string& prefix);
+/// that stand in the same file stay, for the reader to refuse. Nothing where there is no platform.
+/// `prefix` as in check_cluster().
+std::optional<Node> with_platform(const Node& root, const std::string& prefix);
 
 /// Reads the file that `network.platform` names, if any, and reports what it may not hold, each at
 /// its line.

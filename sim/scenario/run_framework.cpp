@@ -111,12 +111,7 @@ class FrameworkRun {
       : framework_{framework}, bare_{bare}, search_{search}, start_{start} {}
 
   FramedDraft result() {
-    FramedDraft values{bare_, {}, start_, {}};
-    read_draft(bare_, search_, values.draft, values.reading);
-    if (!values.reading.diagnostics.empty()) return attempt({});  // what is wrong without it
-    Checks checks{bare_, values.reading};
-    settle(values.draft.scenario, checks);
-    prepare_rules(values.draft);
+    if (!read_values()) return attempt({});  // what is wrong without it
     for (;;) {
       const ChosenRules chosen = choose();
       FramedDraft framed = attempt(chosen);
@@ -137,11 +132,7 @@ class FrameworkRun {
   /// wrong with the document.
   ChosenRules settled(const std::set<std::string>& left_out) {
     passed_ = left_out;
-    FramedDraft values{bare_, {}, start_, {}};
-    read_draft(bare_, search_, values.draft, values.reading);
-    Checks checks{bare_, values.reading};
-    settle(values.draft.scenario, checks);
-    prepare_rules(values.draft);
+    read_values();
     for (;;) {
       ChosenRules chosen = choose();
       if (!drop(attempt(chosen).reading.diagnostics, chosen)) return chosen;
@@ -149,9 +140,17 @@ class FrameworkRun {
   }
 
  private:
-  void prepare_rules(const ScenarioDraft& values) {
+  /// What the document says without the framework, for its conditions; false: something is wrong.
+  bool read_values() {
+    ScenarioDraft draft;
+    Reading reading = start_;
+    read_draft(bare_, search_, draft, reading);
+    const bool good = reading.diagnostics.empty();
+    Checks checks{bare_, reading};
+    settle(draft.scenario, checks);
     choose_recipe();
-    texts_ = texts_for(rules_, values);
+    texts_ = texts_for(rules_, std::move(draft));
+    return good;
   }
 
   FramedDraft attempt(const ChosenRules& chosen) const {

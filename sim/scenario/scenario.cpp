@@ -184,8 +184,9 @@ ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>
   const Node root =
       load(read_document_text(path, search), path, overrides, search, FileKind::cluster, reading);
   ClusterSpec cluster;
-  const Node all = with_platform(root, {});
-  read_mapping(all, reading, [&](Visitor& visitor) { describe(visitor, cluster); });
+  const std::optional<Node> replaced = with_platform(root, {});
+  read_mapping(replaced ? *replaced : root, reading,
+               [&](Visitor& visitor) { describe(visitor, cluster); });
   read_platform_file(root, search, {}, cluster, reading);
   Checks checks{root, reading};
   check_cluster(cluster, {}, checks);

@@ -93,12 +93,22 @@ TEST(PlainYaml, IsWhatTheLibraryReadsOfEditedFiles) {
 }
 
 TEST(PlainYaml, LeavesToTheLibraryWhatItDoesNotKnow) {
-  for (const char* text :
-       {"",          "# nothing",   "a: |\n  text", "a: >\n  text", "a: &x 1",     "a: *x",
-        "a: !t 1",   "a: [1,\n 2]", "a:\n",         "a: 1\na: 2",   "a: \"x\\n\"", "a: 'it''s'",
-        "a: b\n  c", "? a\n: b",    "a:\tb",        "--- a",        "a: 1\n...",   "word",
-        "a: {b}",    "a: [b: 1]",   "a: b: c"})
+  for (const char* text : {"",          "# nothing",     "a: |\n  text", "a: >\n  text",
+                           "a: &x 1",   "a: *x",         "a: !t 1",      "a: [1,\n2]",
+                           "a:\n",      "a: 1\na: 2",    "a: \"x\\n\"",  "a: 'it''s'",
+                           "a: b\n  c", "? a\n: b",      "a:\tb",        "--- a",
+                           "a: 1\n...", "word",          "a: {b}",       "a: [b: 1]",
+                           "a: b: c",   "a: {b\n  : 1}", "a: [b\n  c]",  "a: [1, #\n  2]"})
     EXPECT_FALSE(parse_plain(text, "file")) << text;
+}
+
+TEST(PlainYaml, ReadsBracketsOverSeveralLines) {
+  const std::string text =
+      "a: {b: {c: 1, d: 2},\n\n  # comment\n    e: [3,\n  4], f:\n   g}\nh: 5\n";
+  EXPECT_FALSE(parse_plain(text, "file")) << "f has no value in its line";
+  const std::string read = "a: {b: {c: 1, d: 2},\n\n  # comment\n    e: [3,\n  4]}\nh: 5\n";
+  EXPECT_EQ(agrees(read), true);
+  EXPECT_EQ(parse_plain(read, "file")->find("a")->find("e")->items.size(), 2U);
 }
 
 TEST(PlainYaml, ReadsWordsListsAndMappings) {

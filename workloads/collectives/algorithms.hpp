@@ -42,6 +42,8 @@ struct Split {
 enum class Level { node, super_node };
 /// Nothing when the parts have different sizes.
 std::optional<Split> split(const Fabric& fabric, Group members, Level level);
+/// How many members each part of split() has; nothing when the parts have different sizes.
+std::optional<std::size_t> part_size(const Fabric& fabric, Group members, Level level);
 
 /// Sizes of the messages of a skewed all-to-all over the members.
 MessageSize message_sizes(Group members, const CollectiveCall& call);
@@ -50,7 +52,7 @@ MessageSize message_sizes(Group members, const CollectiveCall& call);
 /// uneven super-nodes.
 bool has_partial_super_node(const Fabric& fabric);
 
-/// The widest locality of any pair.
+/// The widest locality of any pair; whatever is beyond a super-node counts as `leaf`.
 Locality reach(const Fabric& fabric, Group members);
 /// Every pair has a mesh link.
 bool in_one_mesh(const Fabric& fabric, Group members);

@@ -6,28 +6,52 @@
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast::collectives {
+namespace {
 
-std::optional<Split> split(const Fabric& fabric, Group members, Level level) {
-  using Place = std::pair<std::uint32_t, std::size_t>;  // a node or super-node, where it is
+/// Calls at(member, part) for each member; the node or super-node that the first member is in is
+/// part 0.
+template <class At>
+void each_in_part(const Fabric& fabric, Group members, Level level, const At& at) {
+  using Place = std::pair<std::uint32_t, std::size_t>;  // a node or super-node, and its number
   std::vector<Place> places;                            // ascending
-  Split result;
   std::optional<Place> current;
   for (const DeviceId m : members) {
     // Members mostly come node by node, so that the part before is looked at first.
     const std::uint32_t part =
         level == Level::node ? fabric.node_of(m).value : fabric.super_node_of(m);
     if (!current || current->first != part) {
-      const auto at = std::ranges::lower_bound(places, part, {}, &Place::first);
-      if (at != places.end() && at->first == part) {
-        current = *at;
+      const auto place = std::ranges::lower_bound(places, part, {}, &Place::first);
+      if (place != places.end() && place->first == part) {
+        current = *place;
       } else {
-        current = Place{part, result.inside.size()};
-        places.insert(at, *current);
-        result.inside.emplace_back().reserve(result.inside.front().size());
+        current = Place{part, places.size()};
+        places.insert(place, *current);
       }
     }
-    result.inside[current->second].push_back(m);
+    at(m, current->second);
   }
+}
+
+}  // namespace
+
+std::optional<std::size_t> part_size(const Fabric& fabric, Group members, Level level) {
+  std::vector<std::size_t> sizes;
+  each_in_part(fabric, members, level, [&](DeviceId, std::size_t part) {
+    if (part == sizes.size()) sizes.push_back(0);
+    ++sizes[part];
+  });
+  if (std::ranges::any_of(sizes, [&](std::size_t size) { return size != sizes.front(); }))
+    return std::nullopt;
+  return sizes.front();
+}
+
+std::optional<Split> split(const Fabric& fabric, Group members, Level level) {
+  Split result;
+  each_in_part(fabric, members, level, [&](DeviceId m, std::size_t part) {
+    if (part == result.inside.size())
+      result.inside.emplace_back().reserve(result.inside.front().size());
+    result.inside[part].push_back(m);
+  });
   const std::size_t size = result.inside.front().size();
   // Lock step needs parts of one size: uneven ones have no like indices.
   for (const Members& part : result.inside)
@@ -58,9 +82,16 @@ bool has_partial_super_node(const Fabric& fabric) {
 }
 
 Locality reach(const Fabric& fabric, Group members) {
+  const DeviceId first = members.front();
   Locality widest = Locality::device;
   // Locality to the first member bounds that of any pair, since tiers are nested.
-  for (const DeviceId m : members) widest = std::max(widest, fabric.locality(members.front(), m));
+  for (const DeviceId m : members) {
+    if (fabric.super_node_of(first) != fabric.super_node_of(m)) return Locality::leaf;
+    if (fabric.node_of(first) != fabric.node_of(m))
+      widest = Locality::super_node;
+    else if (first != m)
+      widest = std::max(widest, Locality::node);
+  }
   return widest;
 }
 

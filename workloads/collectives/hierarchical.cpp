@@ -16,20 +16,29 @@ struct Tier {
 /// left out. All sets of a tier have the same size.
 std::optional<std::vector<Tier>> tiers(const Fabric& fabric, Group members,
                                        const CollectiveCall& call) {
-  const auto nodes = split(fabric, members, Level::node);
-  const auto supers = split(fabric, members, Level::super_node);
-  // A ragged last super-node leaves nodes as the only tier.
-  if (!nodes || (!supers && !has_partial_super_node(fabric))) return std::nullopt;
-  const auto local = static_cast<double>(nodes->across.size());
+  auto nodes = split(fabric, members, Level::node);
+  if (!nodes) return std::nullopt;
+  // Without super-nodes each node is one.
+  std::optional<Split> supers;
+  if (fabric.cluster().super_node) {
+    supers = split(fabric, members, Level::super_node);
+    // A ragged last super-node leaves nodes as the only tier.
+    if (!supers && !has_partial_super_node(fabric)) return std::nullopt;
+  }
+  const std::size_t servers = nodes->inside.size(), local = nodes->across.size();
   std::vector<Tier> result;
-  if (nodes->across.size() > 1)
-    result.push_back({nodes->inside, node_pattern(fabric, nodes->inside)});
-  if (!fabric.cluster().super_node || !supers) {
+  if (local > 1) {
+    const Pattern pattern = node_pattern(fabric, nodes->inside);
+    result.push_back({std::move(nodes->inside), pattern});
+  }
+  if (!supers) {
     // Between nodes an all-reduce has what a member keeps of the reduction inside.
-    const Bytes bytes = call.kind == CollectiveKind::all_reduce ? call.bytes / local : call.bytes;
-    if (nodes->inside.size() > 1)
+    const Bytes bytes = call.kind == CollectiveKind::all_reduce
+                            ? call.bytes / static_cast<double>(local)
+                            : call.bytes;
+    if (servers > 1)
       result.push_back(
-          {nodes->across, server_pattern(fabric, nodes->inside.size(), call.kind, bytes)});
+          {std::move(nodes->across), server_pattern(fabric, servers, call.kind, bytes)});
     return result;
   }
   // Rails inside each super-node: members of like index of its nodes.
@@ -38,12 +47,13 @@ std::optional<std::vector<Tier>> tiers(const Fabric& fabric, Group members,
     const Split parts = *split(fabric, rail, Level::super_node);
     middle.insert(middle.end(), parts.inside.begin(), parts.inside.end());
   }
-  if (middle.front().size() > 1) result.push_back({middle, Pattern::nhr});
+  if (middle.front().size() > 1) result.push_back({std::move(middle), Pattern::nhr});
   const std::size_t count = supers->inside.size();
   // HCCL's static rule for this level: ring for few super-nodes that are no power of two.
   const bool power = (count & (count - 1)) == 0;
   if (count > 1)
-    result.push_back({supers->across, count < 8 && !power ? Pattern::ring : Pattern::hd});
+    result.push_back(
+        {std::move(supers->across), count < 8 && !power ? Pattern::ring : Pattern::hd});
   return result;
 }
 

@@ -16,7 +16,7 @@ constexpr Bytes small_per_rank_server{1024 * kib};     // switched node: mesh be
 constexpr Bytes small_per_rank_super{256 * kib};       // super-node: flat NHR below
 
 bool even(const Fabric& fabric, Group members) {
-  return split(fabric, members, Level::node) && split(fabric, members, Level::super_node);
+  return part_size(fabric, members, Level::node) && part_size(fabric, members, Level::super_node);
 }
 
 std::string_view in_node(const Fabric& fabric, Group members, const CollectiveCall& call) {
@@ -42,14 +42,21 @@ std::string_view in_super_node(const Fabric& fabric, Group members, const Collec
   if (small) return "nhr";
   // Unequal nodes make no tiers.
   if (!even(fabric, members)) return "ring";
-  return split(fabric, members, Level::node)->across.size() > 1 ? "hierarchical" : "nhr";
+  return part_size(fabric, members, Level::node) > 1 ? "hierarchical" : "nhr";
 }
 
-bool prefers_pipeline(const Fabric& fabric, Group node, const CollectiveCall& call,
-                      std::size_t ranks) {
+/// Members that share the node of the first one are a mesh.
+bool is_mesh_in_node(const Fabric& fabric, Group members) {
+  return std::ranges::all_of(members, [&](DeviceId m) {
+    return fabric.node_of(members.front()) != fabric.node_of(m) ||
+           fabric.same_mesh(members.front(), m);
+  });
+}
+
+bool prefers_pipeline(const Fabric& fabric, Group members, const CollectiveCall& call) {
   // The pipeline needs a mesh inside each node, and nothing but NICs between nodes.
-  if (!in_one_mesh(fabric, node) || fabric.cluster().super_node) return false;
-  const Bytes part = call.bytes / static_cast<double>(ranks);
+  if (fabric.cluster().super_node || !is_mesh_in_node(fabric, members)) return false;
+  const Bytes part = call.bytes / static_cast<double>(members.size());
   const CollectiveLibrarySpec& library = fabric.cluster().collectives;
   switch (call.kind) {
     case CollectiveKind::all_reduce:
@@ -72,25 +79,26 @@ bool prefers_pipeline(const Fabric& fabric, Group node, const CollectiveCall& ca
 /// super-node is smaller, the servers are one tier.
 std::string_view uneven(const Fabric& fabric, Group members, const CollectiveCall& call) {
   if (call.kind == CollectiveKind::all_to_all) return "pairwise";
-  const auto nodes = split(fabric, members, Level::node);
-  if (!nodes || !has_partial_super_node(fabric)) return "ring";
+  const auto local = part_size(fabric, members, Level::node);
+  if (!local || !has_partial_super_node(fabric)) return "ring";
   // One member each: the nodes are the group, and the pattern between servers is all of it.
-  if (nodes->across.size() > 1) return "hierarchical";
+  if (local > 1) return "hierarchical";
   return name(server_pattern(fabric, members.size(), call.kind, call.bytes));
 }
 
 std::string_view between_servers(const Fabric& fabric, Group members, const CollectiveCall& call) {
   const bool exchange = call.kind == CollectiveKind::all_to_all;
-  if (!even(fabric, members)) return uneven(fabric, members, call);
-  const Split nodes = *split(fabric, members, Level::node);
-  const Split supers = *split(fabric, members, Level::super_node);
+  const auto in_node = part_size(fabric, members, Level::node);
+  const auto in_super =
+      fabric.cluster().super_node ? part_size(fabric, members, Level::super_node) : in_node;
+  if (!in_node || !in_super) return uneven(fabric, members, call);
   // One member in each super-node: the group is flat between them.
-  if (supers.across.size() == 1) {
+  if (in_super == 1) {
     if (exchange) return "pairwise";
     return name(server_pattern(fabric, members.size(), call.kind, call.bytes));
   }
   // Small calls are not worth pieces.
-  if (prefers_pipeline(fabric, nodes.inside.front(), call, members.size())) return "pipeline";
+  if (prefers_pipeline(fabric, members, call)) return "pipeline";
   return "hierarchical";
 }
 

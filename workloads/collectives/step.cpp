@@ -86,11 +86,13 @@ void Step::reach(Part part, std::uint32_t seat, std::uint32_t place, double byte
   if (wiring_->watches(seat)) loads_[wiring_->down(part, place)] += bytes;
 }
 
-void Step::send(DeviceId a, DeviceId b, Bytes bytes) {
-  if (a == b) return;
-  const std::uint32_t i = wiring_->seat_of(a), j = wiring_->seat_of(b);
-  // Links of neither end are counted: a period stands for the others.
-  if (!wiring_->watches(i) && !wiring_->watches(j)) return;
+bool Step::counts_some(const Members& members) const {
+  return wiring_->channels() || std::ranges::any_of(members, [&](DeviceId m) {
+           return wiring_->watches(wiring_->seat_of(m));
+         });
+}
+
+void Step::send_between(std::uint32_t i, std::uint32_t j, Bytes bytes) {
   const Wiring::Seat &from = wiring_->seat(i), &to = wiring_->seat(j);
   const Part part = wiring_->between(from, to);
   if (part == Part::wire) return send_over_wires(i, j, bytes);
@@ -98,7 +100,7 @@ void Step::send(DeviceId a, DeviceId b, Bytes bytes) {
   cross(part);
   if (part == Part::nic && wiring_->channels()) send_over_channels(i, j, bytes.value());
   if (bytes.value() <= 0) return;
-  if (form_ == NetworkForm::pairwise) return post(a, b, bytes);
+  if (form_ == NetworkForm::pairwise) return post({from.device}, {to.device}, bytes);
   if (part == Part::mesh) {
     touch(part, i);
     touch(part, j);
@@ -205,6 +207,7 @@ Seconds Step::slowest_message(const Members& members) const {
 }
 
 void Step::send_all_pairs(const Members& members, Bytes bytes) {
+  if (!counts_some(members)) return;
   Seats seats;
   seats.reserve(members.size());
   for (const DeviceId m : members) seats.push_back(wiring_->seat_of(m));
@@ -241,6 +244,7 @@ void Step::send_all_pairs(const Members& members, Bytes bytes) {
 }
 
 void Step::send_at_once(const Members& members, Bytes bytes) {
+  if (!counts_some(members)) return;
   // Latency is set anew: what send_all_pairs() finds is that of single messages.
   const Seconds before = std::exchange(latency_, Seconds{0});
   send_all_pairs(members, bytes);

@@ -16,7 +16,11 @@ class Step {
   /// Nothing sent; costs no more than what was sent since.
   void clear();
   /// One message over the route from a to b.
-  void send(DeviceId a, DeviceId b, Bytes bytes);
+  void send(DeviceId a, DeviceId b, Bytes bytes) {
+    const std::uint32_t i = wiring_->seat_of(a), j = wiring_->seat_of(b);
+    // Links of neither end are counted: a period stands for the others.
+    if (i != j && (wiring_->watches(i) || wiring_->watches(j))) send_between(i, j, bytes);
+  }
   /// Every member sends `bytes` to every other member of the set; counted per link, not per pair.
   void send_all_pairs(const Members& members, Bytes bytes);
   /// The same, each member posting all its messages in a row: those through its port cost a step
@@ -34,6 +38,9 @@ class Step {
     Bytes bytes;
   };
   using Seats = std::vector<std::uint32_t>;
+  void send_between(std::uint32_t i, std::uint32_t j, Bytes bytes);
+  /// Whether links of some member are counted; channels of a dragonfly always are.
+  bool counts_some(const Members& members) const;
   /// One message more, as pairs. Throws InputError when the step has too many.
   void post(DeviceId from, DeviceId to, Bytes bytes);
   void cross(Part part) { latency_ = std::max(latency_, wiring_->latency(part)); }
