@@ -10,6 +10,7 @@ namespace {
 /// Who is told, the process that is, and what was told last.
 struct Listener {
   PhaseWatch::Told told;
+  PhaseWatch::Result result;
   pid_t process{};
   std::string last;
 };
@@ -29,9 +30,16 @@ void begin_phase(std::string_view name) {
   one.told(name);
 }
 
+void tell_result(const std::function<std::string()>& text) {
+  const Listener& one = listener();
+  if (one.result && one.process == getpid()) one.result(text());
+}
+
 const std::string& current_phase() { return listener().last; }
 
-PhaseWatch::PhaseWatch(Told told) { listener() = {std::move(told), getpid(), {}}; }
+PhaseWatch::PhaseWatch(Told told, Result result) {
+  listener() = {std::move(told), std::move(result), getpid(), {}};
+}
 PhaseWatch::~PhaseWatch() { listener() = {}; }
 
 }  // namespace stepcast

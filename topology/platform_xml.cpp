@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
+#include <utility>
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
@@ -43,15 +46,17 @@ class XmlWriter {
   std::string write() {
     // Zones keep the file small: routes inside each
     // node and between nodes, not between all devices.
-    const bool zones = fabric_.nodes() > 1 && nodes_are_zones();
-    check_size(zones);
+    const bool nodes = fabric_.nodes() > 1 && nodes_are_zones();
+    if (!nodes) find_leaves();
+    const bool leaves = !nodes && !leaf_routes_.empty() && routes_by_leaves() < routes_by_pairs();
+    check_size(nodes ? routes_by_nodes() : leaves ? routes_by_leaves() : routes_by_pairs());
     text_ =
         "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM "
         "\"https://simgrid.org/simgrid.dtd\">\n<platform version=\"4.1\">\n";
     text_ += "<zone id=\"" + escaped(fabric_.cluster().name) + "\" routing=\"Full\">\n";
     text_ +=
         R"(<prop id="stepcast.devices" value=")" + std::to_string(fabric_.devices()) + "\"/>\n";
-    zones ? write_zones() : write_flat();
+    nodes ? write_zones() : leaves ? write_leaves() : write_flat();
     return text_ + "</zone>\n</platform>\n";
   }
 
@@ -60,7 +65,22 @@ class XmlWriter {
   using Ends = std::pair<std::vector<LinkId>, std::vector<LinkId>>;
 
   bool nodes_are_zones() const;
-  void check_size(bool zones) const;
+  double routes_by_nodes() const;
+  double routes_by_pairs() const;
+  double routes_by_leaves() const;
+  void check_size(double routes) const;
+  void find_leaves();
+  bool find_way(std::uint32_t a, std::uint32_t b);
+  void write_leaves();
+  void write_leaf(std::size_t leaf);
+  void write_joint();
+  /// A zone and the way out of it.
+  struct Gate {
+    std::string zone, router;
+  };
+  static Gate gate_of_device(std::uint32_t d);
+  static Gate gate_of_leaf(std::size_t leaf);
+  void zone_route(const Gate& from, const Gate& to, std::span<const LinkId> links, const char* tag);
   void write_flat();
   void write_zones();
   void sort_links();
@@ -79,6 +99,14 @@ class XmlWriter {
   std::uint32_t size_;                         ///< devices of a node
   std::vector<std::vector<LinkId>> links_of_;  ///< by node
   std::vector<LinkId> trunks_;
+  /// By leaf, its devices; between two leaves what lies between the NICs; pairs of devices on two
+  /// leaves with another route.
+  std::vector<std::vector<std::uint32_t>> leaves_;
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<LinkId>> leaf_routes_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> others_;
+  std::set<std::uint32_t> told_;  ///< links that a route has crossed
+  std::vector<LinkId> untold_;    ///< of these, those that are not written yet
+  bool joined_ = false;           ///< the joint is written
   std::string text_;
 };
 
@@ -94,15 +122,58 @@ bool XmlWriter::nodes_are_zones() const {
   return true;
 }
 
-void XmlWriter::check_size(bool zones) const {
+/// Pairs of nodes, and in each node pairs of devices and ways to up to two gateways.
+double XmlWriter::routes_by_nodes() const {
   const auto nodes = static_cast<double>(fabric_.nodes()), size = static_cast<double>(size_);
+  return nodes * (nodes - 1) + nodes * size * (size + 3);
+}
+
+double XmlWriter::routes_by_pairs() const {
   const auto all = static_cast<double>(fabric_.devices());
-  // With zones: pairs of nodes, and in each node pairs of devices and ways to up to two gateways.
-  const double routes = zones ? nodes * (nodes - 1) + nodes * size * (size + 3) : all * (all - 1);
+  return all * (all - 1);
+}
+
+/// Pairs of leaves, in each leaf pairs of devices and their ways out, and the exceptions.
+double XmlWriter::routes_by_leaves() const {
+  double routes = static_cast<double>(leaf_routes_.size() + others_.size());
+  for (const auto& devices : leaves_) {
+    const auto count = static_cast<double>(devices.size());
+    routes += count * (count + 1);
+  }
+  return routes;
+}
+
+void XmlWriter::check_size(double routes) const {
   if (routes > most_xml_routes)
     throw InputError("--platform: the file of " + std::to_string(fabric_.devices()) +
                      " devices would have " + shortest(routes) + " routes, allowed: at most " +
-                     shortest(most_xml_routes) + (zones ? "" : " where a node's ways out differ"));
+                     shortest(most_xml_routes));
+}
+
+/// Rails: the devices of a node hang on several leaves, so that a route follows from the two leaves
+/// unless the devices have another way to each other.
+void XmlWriter::find_leaves() {
+  if (fabric_.of_platform()) return;
+  for (std::uint32_t d = 0; d < fabric_.devices(); ++d) {
+    leaves_.resize(std::max<std::size_t>(leaves_.size(), fabric_.leaf_of({d}) + 1));
+    leaves_[fabric_.leaf_of({d})].push_back(d);
+  }
+  for (std::uint32_t a = 0; a < fabric_.devices(); ++a)
+    for (std::uint32_t b = 0; b < fabric_.devices(); ++b)
+      if (fabric_.leaf_of({a}) != fabric_.leaf_of({b}) && !find_way(a, b))
+        others_.emplace_back(a, b);
+}
+
+/// Whether the way is that of all devices of the two leaves; the first such way is.
+bool XmlWriter::find_way(std::uint32_t a, std::uint32_t b) {
+  const std::vector<LinkId> links = fabric_.route({a}, {b});
+  const auto [up, down] = ends_of(a, false);
+  const LinkId last = ends_of(b, false).second.front();
+  if (links.size() < 2 || links.front() != up.front() || links.back() != last) return false;
+  const auto [place, first] =
+      leaf_routes_.try_emplace({fabric_.leaf_of({a}), fabric_.leaf_of({b})});
+  if (first) place->second.assign(links.begin() + 1, links.end() - 1);
+  return std::equal(links.begin() + 1, links.end() - 1, place->second.begin(), place->second.end());
 }
 
 void XmlWriter::host(std::uint32_t d) {
@@ -123,9 +194,12 @@ void XmlWriter::link(LinkId id) {
 
 void XmlWriter::route(const std::string& head, std::span<const LinkId> links, const char* tag) {
   // Routes differ by direction, since links are one way.
-  text_ += std::string("<") + tag + " " + head + " symmetrical=\"NO\">";
-  for (const LinkId id : links)
+  const bool bypass = std::string_view(tag).starts_with("bypass");
+  text_ += std::string("<") + tag + " " + head + (bypass ? ">" : " symmetrical=\"NO\">");
+  for (const LinkId id : links) {
+    if (told_.insert(id.value).second) untold_.push_back(id);
     text_ += "<link_ctn id=\"" + escaped(fabric_.link_name(id)) + "\"/>";
+  }
   if (links.empty()) text_ += "<link_ctn id=\"" + std::string(joint) + "\"/>";
   text_ += std::string("</") + tag + ">\n";
 }
@@ -219,13 +293,79 @@ void XmlWriter::write_node(std::uint32_t node) {
   text_ += "</zone>\n";
 }
 
+void XmlWriter::zone_route(const Gate& from, const Gate& to, std::span<const LinkId> links,
+                           const char* tag) {
+  route("src=\"" + from.zone + "\" dst=\"" + to.zone + "\" gw_src=\"" + from.router +
+            "\" gw_dst=\"" + to.router + "\"",
+        links, tag);
+}
+
+XmlWriter::Gate XmlWriter::gate_of_device(std::uint32_t d) {
+  const std::string name = "at:" + std::to_string(d);
+  return {name, name + ".out"};
+}
+
+XmlWriter::Gate XmlWriter::gate_of_leaf(std::size_t leaf) {
+  const std::string name = "leaf:" + std::to_string(leaf);
+  return {name, name + ".out"};
+}
+
+/// Every device is a zone: SimGrid makes exceptions between zones alone. Its gateway is not the
+/// host, to which SimGrid would go by a loopback.
+void XmlWriter::write_leaf(std::size_t leaf) {
+  const auto [name, out] = gate_of_leaf(leaf);
+  const Gate gate{name + ".gate", out};
+  text_ += "<zone id=\"" + name + "\" routing=\"Full\">\n";
+  for (const std::uint32_t d : leaves_[leaf]) {
+    const Gate own = gate_of_device(d);
+    text_ += "<zone id=\"" + own.zone + "\" routing=\"Full\">";
+    host(d);
+    text_ += "<router id=\"" + own.router + "\"/>\n";
+    // Behind the first devices, and before the first route.
+    if (!std::exchange(joined_, true)) write_joint();
+    route("src=\"" + device(d) + "\" dst=\"" + own.router + "\"", {}, "route");
+    route("src=\"" + own.router + "\" dst=\"" + device(d) + "\"", {}, "route");
+    text_ += "</zone>\n";
+  }
+  text_ += "<zone id=\"" + gate.zone + "\" routing=\"Full\"><router id=\"" + out + "\"/></zone>\n";
+  // Links stand behind zones and before routes, each where it is used first.
+  std::string zones = std::exchange(text_, {});
+  for (const std::uint32_t a : leaves_[leaf]) {
+    const auto [up, down] = ends_of(a, false);
+    zone_route(gate_of_device(a), gate, up, "zoneRoute");
+    zone_route(gate, gate_of_device(a), down, "zoneRoute");
+    for (const std::uint32_t b : leaves_[leaf])
+      if (a != b)
+        zone_route(gate_of_device(a), gate_of_device(b), fabric_.route({a}, {b}), "zoneRoute");
+  }
+  const std::string routes = std::exchange(text_, std::move(zones));
+  for (const LinkId l : std::exchange(untold_, {})) link(l);
+  text_ += routes;
+  text_ += "</zone>\n";
+}
+
+void XmlWriter::write_leaves() {
+  for (std::size_t leaf = 0; leaf < leaves_.size(); ++leaf)
+    if (!leaves_[leaf].empty()) write_leaf(leaf);
+  for (std::uint32_t l = 0; l < fabric_.link_count(); ++l)
+    if (!told_.contains(l)) link({l});
+  for (const auto& [pair, middle] : leaf_routes_)
+    zone_route(gate_of_leaf(pair.first), gate_of_leaf(pair.second), middle, "zoneRoute");
+  for (const auto& [a, b] : others_)
+    zone_route(gate_of_device(a), gate_of_device(b), fabric_.route({a}, {b}), "bypassZoneRoute");
+}
+
+/// FATPIPE shares nothing: every transfer gets all of a bandwidth that no link reaches.
+void XmlWriter::write_joint() {
+  text_ += "<link id=\"" + std::string(joint) +
+           "\" bandwidth=\"1e18Bps\" latency=\"0s\" sharing_policy=\"FATPIPE\"/>\n";
+}
+
 void XmlWriter::write_zones() {
   const auto nodes = static_cast<std::uint32_t>(fabric_.nodes());
   sort_links();
   for (std::uint32_t n = 0; n < nodes; ++n) write_node(n);
-  // FATPIPE shares nothing: every transfer gets all of a bandwidth that no link reaches.
-  text_ += "<link id=\"" + std::string(joint) +
-           "\" bandwidth=\"1e18Bps\" latency=\"0s\" sharing_policy=\"FATPIPE\"/>\n";
+  write_joint();
   for (const LinkId l : trunks_) link(l);
   for (std::uint32_t a = 0; a < nodes; ++a)
     for (std::uint32_t b = 0; b < nodes; ++b) {

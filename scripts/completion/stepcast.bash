@@ -30,7 +30,7 @@ _stepcast_options() {
     edit) echo "--set --output --presets --help" ;;
     run) echo "--arguments --from --devices --cluster --deepspeed --env --ignore-unknown --set --engine --paje --model --framework --json --timing --trace --trace-ranks --report --step-trace --kernel-details --kernel-rank --operators --operators-csv --pipeline --keys --graph --graph-ranks --seeds --load-steps --fail-on-oom --presets --help" ;;
     explain) echo "--arguments --from --deepspeed --env --ignore-unknown --report --set --cluster --model --framework --json --svg --devices --seeds --strong --top --jobs --presets --help" ;;
-    judge) echo "--arguments --from --deepspeed --env --ignore-unknown --devices --tolerance --set --cluster --model --framework --json --presets --help" ;;
+    judge) echo "--arguments --from --deepspeed --env --ignore-unknown --devices --tolerance --platform --set --cluster --model --framework --json --presets --help" ;;
     validate) echo "--arguments --from --deepspeed --env --ignore-unknown --devices --set --cluster --model --framework --presets --help" ;;
     topology) echo "--devices --dot --platform --json --presets --help" ;;
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;

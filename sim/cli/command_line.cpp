@@ -65,8 +65,9 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 class PhaseLog {
  public:
   void end() {
-    if (!name_.empty()) spdlog::debug("{} took {:.3f} s", name_, seconds_since(begin_));
+    if (!name_.empty()) spdlog::debug("{} took {:.3f} s{}", name_, seconds_since(begin_), result_);
     name_.clear();
+    result_.clear();
   }
 
  private:
@@ -76,9 +77,10 @@ class PhaseLog {
     begin_ = std::chrono::steady_clock::now();
   }
 
-  std::string name_;
+  std::string name_, result_;
   std::chrono::steady_clock::time_point begin_;
-  PhaseWatch watch_{[this](std::string_view name) { begin(name); }};
+  PhaseWatch watch_{[this](std::string_view name) { begin(name); },
+                    [this](const std::string& text) { result_ = ": " + text; }};
 };
 
 /// A function that adds some commands, and their names with a blank on both sides.

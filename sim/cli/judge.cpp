@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "command_line.hpp"
@@ -11,6 +12,7 @@
 #include "stepcast/base/section.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/engine.hpp"
+#include "stepcast/sim/engine/reference_world.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
@@ -26,6 +28,7 @@ struct JudgeOptions : PresetOptions {
   std::vector<std::string> scenarios, overrides;
   LaunchOptions launch;
   std::string devices = "128", tolerance = "1e-6", json;
+  std::string platform;  ///< file; empty: that of the cluster
 };
 
 /// A job of at most so many ranks, and how it came from the scenario.
@@ -126,7 +129,7 @@ void add_times(const Json& value, const std::string& path, std::vector<JudgedPar
 }
 
 /// Each engine in a process of its own: SimGrid's clock is not set back.
-Verdict judged(const JudgedJob& job, const SearchPath& search) {
+Verdict judged(const JudgedJob& job, const std::string& platform, const SearchPath& search) {
   Verdict verdict{job};
   const auto run = [&](std::size_t engine) {
     std::vector<std::string> overrides = job.overrides;
@@ -134,6 +137,7 @@ Verdict judged(const JudgedJob& job, const SearchPath& search) {
     Scenario scenario = prepare_scenario(job.scenario, overrides, search);
     // Both replay one step of equal devices.
     scenario.cluster.fleet.reset();
+    if (engine != 0) read_reference_world(platform);
     const auto begin = std::chrono::steady_clock::now();
     const Json report = Json::parse(report_json(scenario, forecast(scenario), {}));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -196,6 +200,10 @@ Outcome judge(const JudgeOptions& options) {
     bad_option("--tolerance",
                "is '" + options.tolerance + "', allowed: a part of the step, 0 to 1");
   const SearchPath search = default_search_path(options.presets);
+  if (!options.platform.empty() && !std::ifstream(options.platform))
+    bad_option("--platform", "is '" + options.platform +
+                                 "', which cannot be read, allowed: a file "
+                                 "of topology --platform");
   std::vector<JudgedJob> jobs;
   for (const std::string& path : options.scenarios) {
     JudgeOptions own = options;
@@ -206,7 +214,7 @@ Outcome judge(const JudgeOptions& options) {
   Json all = Json::array();
   double apart = 0;
   for (const JudgedJob& job : jobs) {
-    const Verdict verdict = judged(job, search);
+    const Verdict verdict = judged(job, options.platform, search);
     apart = std::max(apart, verdict.apart());
     text += text_of(verdict);
     all.push_back(json_of(verdict));
@@ -246,6 +254,10 @@ void add_judge_commands(CommandLine& line) {
   sub->add_option("--tolerance", options->tolerance,
                   "most that any part may differ by, of the step, default 1e-6")
       ->type_name("PART");
+  sub->add_option("--platform", options->platform,
+                  "SimGrid takes hosts, links and routes from this file, as topology --platform "
+                  "writes it")
+      ->type_name("FILE");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
   CommandLine::launch_kind(sub, options->launch);

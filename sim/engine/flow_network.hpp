@@ -47,6 +47,7 @@ bool simgrid_is_loaded();
 FlowNetwork& simgrid_network(const std::vector<double>& bandwidths);
 
 /// The world of the judge, likewise.
-ReferenceWorld* simgrid_world(const Platform& platform, const std::string& paje);
+ReferenceWorld* simgrid_world(const Platform& platform, const std::string& paje,
+                              const std::string& file);
 
 }  // namespace stepcast

@@ -32,10 +32,11 @@ FlowNetwork& simgrid_network(const std::vector<double>& bandwidths) {
   return *make(bandwidths);
 }
 
-ReferenceWorld* simgrid_world(const Platform& platform, const std::string& paje) {
-  auto* const make = reinterpret_cast<ReferenceWorld* (*)(const Platform&, const std::string&)>(
-      simgrid_entry("stepcast_simgrid_world"));
-  return make(platform, paje);
+ReferenceWorld* simgrid_world(const Platform& platform, const std::string& paje,
+                              const std::string& file) {
+  using Make = ReferenceWorld*(const Platform&, const std::string&, const std::string&);
+  auto* const make = reinterpret_cast<Make*>(simgrid_entry("stepcast_simgrid_world"));
+  return make(platform, paje, file);
 }
 
 PlatformAnswer read_platform_table(const std::string& file, const std::string& pattern,

@@ -79,20 +79,27 @@ struct UnderWay {
 
 class SimgridWorld : public ReferenceWorld {
  public:
-  SimgridWorld(Platform platform, const std::string& paje) : platform_{std::move(platform)} {
+  SimgridWorld(Platform platform, const std::string& paje, const std::string& file)
+      : platform_{std::move(platform)}, from_file_{!file.empty()} {
     engine_ = &reference_engine(paje);
-    zone_ = new NamedZone(platform_.name);  // owned by SimGrid
+    if (from_file_) engine_->load_platform(file);
+    zone_ = new NamedZone(from_file_ ? "flows" : platform_.name);  // owned by SimGrid
+    if (from_file_) zone_->set_parent(engine_->get_netzone_root()->get_impl());
     s4u::NetZone* face = zone_->get_iface();
     for (const Platform::Host& host : platform_.hosts)
-      hosts_.push_back(face->create_host(host.name, host_speed));
+      hosts_.push_back(from_file_ ? host_of_file(host.name)
+                                  : face->create_host(host.name, host_speed));
     // Flows of collectives end at one point of their own: only the links in between matter.
     sink_ = face->create_host("end of flows", host_speed);
-    for (const Platform::Link& link : platform_.links) {
-      // Latency stays with whoever sends: SimGrid would share links by it.
-      s4u::Link* made = face->create_link(link.name, link.bandwidth * scale)->set_latency(0);
-      index_[made->get_name()] = static_cast<std::uint32_t>(links_.size());
-      links_.push_back(made);
+    // Latency stays with whoever sends: SimGrid would share links by it.
+    for (const Platform::Link& link : platform_.links)
+      links_.push_back(from_file_ ? link_of_file(link.name)
+                                  : face->create_link(link.name, link.bandwidth * scale));
+    for (s4u::Link* link : engine_->get_all_links()) {
+      if (from_file_) link->set_bandwidth(link->get_bandwidth() * scale);
+      link->set_latency(0);
     }
+    for (std::uint32_t l = 0; l < links_.size(); ++l) index_[links_[l]->get_name()] = l;
   }
 
   const std::vector<std::uint32_t>& route(std::uint32_t from, std::uint32_t to) override;
@@ -107,6 +114,16 @@ class SimgridWorld : public ReferenceWorld {
   std::uint64_t communications() const override { return sent_; }
 
  private:
+  static s4u::Host* host_of_file(const std::string& name) {
+    s4u::Host* const host = s4u::Host::by_name_or_null(name);
+    if (host == nullptr) throw EngineError("the platform file has no host " + name);
+    return host;
+  }
+  static s4u::Link* link_of_file(const std::string& name) {
+    s4u::Link* const link = s4u::Link::by_name_or_null(name);
+    if (link == nullptr) throw EngineError("the platform file has no link " + name);
+    return link;
+  }
   LinkPath path_of(const std::vector<Use>& uses) const {
     LinkPath path;
     for (const Use& use : uses) path.insert(path.end(), use.count, links_[use.link]->get_impl());
@@ -119,6 +136,7 @@ class SimgridWorld : public ReferenceWorld {
   UnderWay& under_way(s4u::ActivityPtr activity, Then then);
 
   const Platform platform_;
+  const bool from_file_;  ///< hosts, links and routes
   s4u::Engine* engine_ = nullptr;
   NamedZone* zone_ = nullptr;
   resource::Model* network_ = nullptr;
@@ -139,18 +157,30 @@ class SimgridWorld : public ReferenceWorld {
 const std::vector<std::uint32_t>& SimgridWorld::route(std::uint32_t from, std::uint32_t to) {
   const auto [place, fresh] = routes_.try_emplace({from, to});
   if (!fresh) return place->second;
-  LinkPath path;
-  for (const std::uint32_t link : platform_.route(from, to))
-    path.push_back(links_[link]->get_impl());
   s4u::Host *a = hosts_[from], *b = hosts_[to];
-  zone_->give(a->get_netpoint(), b->get_netpoint(), std::move(path));
+  if (!from_file_) {
+    LinkPath path;
+    for (const std::uint32_t link : platform_.route(from, to))
+      path.push_back(links_[link]->get_impl());
+    zone_->give(a->get_netpoint(), b->get_netpoint(), std::move(path));
+  }
   std::vector<s4u::Link*> crossed;
   // Read back, so that what SimGrid does with the route is what is compared.
   double latency = 0;
   a->route_to(b, crossed, &latency);
   if (crossed.empty())
     throw EngineError("the platform has no route from " + a->get_name() + " to " + b->get_name());
-  for (const s4u::Link* link : crossed) place->second.push_back(index_.at(link->get_name()));
+  // Links that nobody shares load nothing.
+  std::erase_if(crossed, [](const s4u::Link* link) {
+    return link->get_sharing_policy() == s4u::Link::SharingPolicy::FATPIPE;
+  });
+  for (const s4u::Link* link : crossed) {
+    const auto found = index_.find(link->get_name());
+    if (found == index_.end())
+      throw EngineError("the link " + link->get_name() +
+                        " of the platform file is not of the cluster");
+    place->second.push_back(found->second);
+  }
   return place->second;
 }
 
@@ -206,6 +236,7 @@ void SimgridWorld::ended(const s4u::Activity& activity) {
 
 void SimgridWorld::run(Then begin) {
   zone_->get_iface()->seal();
+  if (from_file_) engine_->get_netzone_root()->seal();
   // Models are known by name only once the engine has made them.
   for (resource::Model* model : engine_->get_all_models())
     if (model->get_name() == "Network_CM02") network_ = model;
@@ -224,7 +255,7 @@ void SimgridWorld::at(double date, Then then) {
 void SimgridWorld::work(std::uint32_t host, double seconds, Then then) {
   if (!(seconds > 0)) return then();
   const s4u::ExecPtr exec = s4u::Exec::init();
-  exec->set_flops_amount(seconds * host_speed);
+  exec->set_flops_amount(seconds * hosts_[host]->get_speed());
   exec->set_host(hosts_[host]);
   under_way(exec, std::move(then));
   exec->vetoable_start();
@@ -276,7 +307,7 @@ void SimgridWorld::move(const std::vector<Part>& parts, Then then) {
 
 /// Lives as long as SimGrid: to the end of the process.
 extern "C" [[gnu::visibility("default")]] stepcast::ReferenceWorld* stepcast_simgrid_world(
-    const stepcast::Platform& platform, const std::string& paje) {
-  static auto* const world = new stepcast::SimgridWorld(platform, paje);
+    const stepcast::Platform& platform, const std::string& paje, const std::string& file) {
+  static auto* const world = new stepcast::SimgridWorld(platform, paje, file);
   return world;
 }

@@ -180,7 +180,7 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
              const RecordedClasses& recorded, RecordedRun* record) {
   begin_phase("lowering the model to programs");
   StepSetup setup(scenario, loads, ideal, record != nullptr);
-  begin_phase("replaying the step");
+  if (!setup.judged()) begin_phase("replaying the step");
   Forecast result;
   Recording* recording = record ? &record->recording : nullptr;
   // Under spread the slowest replica is looked for, which takes several replays.

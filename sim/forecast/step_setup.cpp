@@ -117,6 +117,16 @@ void free_network(NetworkMap& network, const Ideal& ideal,
   if (ideal.free_communication) free_communication(network, copies);
 }
 
+/// What the engine had to do, for those who ask.
+std::string what_ran(const Timeline& timeline) {
+  const bool simgrid = timeline.solver == Solver::simgrid || timeline.solver == Solver::reference;
+  return std::to_string(timeline.tasks) + " instructions and transfers, " +
+         std::to_string(timeline.skipped_micro_batches) + " micro-batches skipped, " +
+         std::to_string(timeline.flows) + " flows shared links" +
+         (simgrid ? " on SimGrid, " : ", ") + std::to_string(timeline.lone_flows) +
+         " by closed form";
+}
+
 }  // namespace
 
 bool needs_simgrid(const Scenario& scenario) {
@@ -223,8 +233,6 @@ bool StepSetup::judged() const { return scenario.simulate.engine == StepEngine::
 
 /// What only the resolved scenario tells.
 void StepSetup::check_judged() const {
-  if (ideal.free_communication || ideal.free_latency || ideal.free_host || ideal.no_bubble)
-    throw InputError("simulate.engine: is simgrid, which knows no ideal machine, allowed: fast");
   announce_judge(judge_cost(programs, orders, placement, scenario.replayed_steps()),
                  placement.world());
 }
@@ -251,11 +259,14 @@ Timeline StepSetup::replayed(const StallPlan& stalls, Recording* record,
   input.stalls = stalls.any() ? &stalls : nullptr;
   input.record = record;
   input.recorded = recorded;
-  if (!judged()) return replay(input);
-  if (record != nullptr)
-    throw InputError("simulate.engine: is simgrid, which records nothing, allowed: fast");
-  return stepcast::judged(
-      {.step = input, .placement = placement, .fabric = fabric, .platform = platform_of(fabric)});
+  Timeline timeline = judged() ? stepcast::judged({.step = input,
+                                                   .placement = placement,
+                                                   .fabric = fabric,
+                                                   .platform = platform_of(fabric),
+                                                   .free_communication = ideal.free_communication})
+                               : replay(input);
+  tell_result([&] { return what_ran(timeline); });
+  return timeline;
 }
 
 }  // namespace stepcast

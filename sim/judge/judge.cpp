@@ -4,6 +4,7 @@
 
 #include "judge_rank.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/phases.hpp"
 
 namespace stepcast::judge {
 namespace {
@@ -68,6 +69,9 @@ Job::Job(const JudgeInput& input)
       world_{make_reference_world(input.platform)},
       calls_{input, world_},
       step_ends_(static_cast<std::size_t>(input.step.steps)) {
+  if (input.step.record != nullptr)
+    recorder_.emplace(*input.step.record, input.step.network, input.step.programs,
+                      input.step.recorded, streams + channels);
   // Calls are matched by their order among those of their kind.
   for (const StageProgram& program : input.step.programs) {
     std::array<std::uint32_t, group_kinds> next{};
@@ -95,8 +99,10 @@ Job::Job(const JudgeInput& input)
       if (a.device.waiting() < fill_up_below) advance(a);
     };
     set_stalls(a);
+    if (recorder_) recorder_->host_speed(r, a.host.factor);
   }
   // Flows must be known to SimGrid before its platform is sealed.
+  begin_phase("counting messages on SimGrid's routes");
   calls_.plan_all();
   for (Member& a : ranks_)
     for (std::size_t kind = 0; kind < group_kinds; ++kind)
@@ -110,6 +116,7 @@ std::uint32_t Job::host_of(std::uint32_t rank) const {
 }
 
 Timeline Job::run() {
+  begin_phase("replaying the step on SimGrid");
   world_.run([this] {
     for (Member& a : ranks_) advance(a);
   });
@@ -171,13 +178,15 @@ void Job::end_segment(Member& a) {
   a.worked += worked;
   times.segments += 1;
   times.clock += Seconds{a.segment_lost};
+  double compiled = 0;
   if (took > worked * (1 + host_bound_margin) + clock_noise) {
     times.host_bound_segments += 1;
     // What late kernels cost is told apart from plain dispatch.
-    const double compiled = std::min(a.compile_stall, took - worked);
+    compiled = std::min(a.compile_stall, took - worked);
     times.host_stall += Seconds{took - worked - compiled};
     times.compile_stall += Seconds{compiled};
   }
+  record_segment(a, took - worked - compiled, took - worked);
   a.device.done();
 }
 
@@ -189,6 +198,7 @@ void Job::waited(Member& a, double from, double moving, ExposedKind kind, const 
   // Only that part of the movement that the compute stream has waited for.
   moving = std::clamp(moving, from, to);
   times(a).exposed[static_cast<std::size_t>(kind)] += Seconds{to - moving};
+  record_piece(a, {moving, to, WaitPart::exposed, kind});
   if (moving <= from) return;
   a.log.add({from, moving, host, pipeline});
   // Of that wait, the part in which the call was late because of compiling is kept apart.
@@ -203,6 +213,7 @@ void Job::meet(Member& a, std::uint32_t call, std::uint64_t made, Issued& issued
   auto& place = meetings_[{group, made}];
   if (!place) place = std::make_shared<Met>();
   const std::shared_ptr<Met> met = place;
+  issued.arrived = now();
   met->members.emplace_back(a.rank, &issued, own.kind, 0);
   met->over.then(std::move(next));
   if (met->members.size() < group->members) return;
@@ -214,6 +225,14 @@ void Job::meet(Member& a, std::uint32_t call, std::uint64_t made, Issued& issued
     ticket = ranks_[rank].log.open(member->start, kind);
   }
   met->phases = &group->calls.at(ordinal_[a.stage][call]);
+  met->network = input_.step.network.call_of[a.rank][call];
+  met->start = now();
+  if (recorder_) {
+    std::vector<std::pair<Member*, Issued*>> members;
+    for (const auto& [rank, member, kind, ticket] : met->members)
+      members.emplace_back(&ranks_[rank], member);
+    record_begin(members, met->network);
+  }
   move(met, 0);
 }
 
@@ -223,15 +242,17 @@ void Job::move(const std::shared_ptr<Met>& met, std::size_t phase) {
     return world_.move((*met->phases)[phase], [this, met, phase] { move(met, phase + 1); });
   for (const auto& [rank, member, kind, ticket] : met->members)
     ranks_[rank].log.close(ticket, now());
+  record_end(std::get<1>(met->members.front())->communication, met->network, met->start);
   met->over.reach();
 }
 
 /// The bytes hold the channel, the message arrives a latency later.
-void Job::transfer(Member& a, Channel channel, Message message) {
+void Job::transfer(Member& a, Channel channel, Message message, const Leaving& leaving) {
   const NetworkHop& hop = input_.step.network.hop(channel, a.rank);
   Member& peer = ranks_[hop.peer];
   // The log opens on both ends, since either may be waiting for the message.
   message.start = now();
+  message.recorded = record_transfer(a, channel, message, leaving);
   const std::pair tickets{a.log.open(message.start, ExposedKind::pipeline),
                           peer.log.open(message.start, ExposedKind::pipeline)};
   const auto through = [this, &a, &peer, channel, message, tickets] {
@@ -250,29 +271,37 @@ void Job::arrived(Member& a, Member& peer, Channel channel, Message message,
   message.arrival = now() + latency;
   a.log.close(tickets.first, message.arrival);
   peer.log.close(tickets.second, message.arrival);
+  if (recorder_) {
+    recorder_->moved(channel, a.rank, message.start, now());
+    if (message.recorded != Recording::none)
+      recorder_->end(message.recorded, now(), message.arrival);
+  }
+  if (message.arrival >= a.last_send_arrival) a.last_send = message.recorded;
   a.last_send_start = message.start;
   // Messages of other channels may arrive later.
   a.last_send_arrival = std::max(a.last_send_arrival, message.arrival);
   ++a.sends_done;
   if (const Then sent = a.sent) sent();
-  peer.inbox.push_back(message);
+  // Without awaiting inputs nobody reads them.
+  if (input_.step.await_inputs) peer.inbox.push_back(message);
   if (const Then received = std::exchange(peer.received, nullptr)) received();
   a.channel[static_cast<std::size_t>(channel)].done();
 }
 
 /// Other messages may come before the wanted one.
-void Job::pick_up(Member& a, const Message& wanted, double from) {
+void Job::pick_up(Member& a, const Message& wanted, double from, const Clocks& host) {
   const auto found =
       std::ranges::find_if(a.inbox, [&](const Message& m) { return m.same_unit(wanted); });
   if (found == a.inbox.end()) {
-    a.received = [this, &a, wanted, from] { pick_up(a, wanted, from); };
+    a.received = [this, &a, wanted, from, host] { pick_up(a, wanted, from, host); };
     return;
   }
   const Message message = *found;
   a.inbox.erase(found);
   // Bytes are there, the latency may still run.
-  world_.at(message.arrival, [this, &a, from, start = message.start] {
-    waited(a, from, start, ExposedKind::pipeline, {}, true);
+  world_.at(message.arrival, [this, &a, from, host, message] {
+    waited(a, from, message.start, ExposedKind::pipeline, {}, true);
+    record_wait(a, host, message.recorded, now());
     a.device.done();
   });
 }
@@ -292,12 +321,16 @@ Timeline Job::timeline() {
   for (Member& a : ranks_) {
     // Waiting for the last rank at the end counts as the pipeline's.
     if (end > a.end) a.log.add({a.end, end, {}, true});
-    a.log.settle(unknown_time, unknown_time, a.books);
+    std::vector<Recording::Piece> pieces;
+    a.log.settle(unknown_time, unknown_time, a.books, recorder_ ? &pieces : nullptr);
+    for (const Recording::Piece& piece : pieces) record_piece(a, piece);
+    record_wait(a, a.host.clocks(), Recording::none, end);
     result.classes.push_back(step_ends_.size() == 1
                                  ? a.books.times[0]
                                  : later_steps(a.books, step_ends_.front(), step_ends_.size()));
     result.classes.back().end = Seconds{a.end};
   }
+  if (recorder_) recorder_->finish(end);
   result.solver = Solver::reference;
   result.tasks = tasks_;
   result.flows = world_.communications();
@@ -308,6 +341,9 @@ Timeline Job::timeline() {
 
 namespace stepcast {
 
-Timeline judged(const JudgeInput& input) { return judge::Job(input).run(); }
+Timeline judged(const JudgeInput& input) {
+  begin_phase("giving the platform to SimGrid");
+  return judge::Job(input).run();
+}
 
 }  // namespace stepcast

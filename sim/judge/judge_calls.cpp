@@ -153,7 +153,8 @@ Phases Calls::plan(const std::vector<Rank>& members, const StageCall& call,
   }
   std::vector<std::vector<Load>> counted;
   // Algorithms are those that the fast path reports, bytes are counted here.
-  if (call.call.bytes.value() > 0) counted = loads(hosts, call.among(experts), named.algorithm);
+  if (call.call.bytes.value() > 0 && !input_.free_communication)
+    counted = loads(hosts, call.among(experts), named.algorithm);
   if (counted.size() != named.phases.size())
     throw EngineError("the judge counts " + std::to_string(counted.size()) + " phases of " +
                       call.name + " (" + named.algorithm + "), the fast path has " +

@@ -73,6 +73,7 @@ void Job::add_unit(Member& a, const StageOrder& order) {
   h.actions.push_back({Action::What::begin_unit, first});
   // A pair waits for both inputs before either half begins.
   for (const Unit* u = first; u != last; ++u) h.actions.push_back({Action::What::receive, u});
+  h.actions.push_back({Action::What::open_unit, first});
   // First forwards and last backwards of a chunk have programs of their own.
   for (const Unit* u = first; u != last; ++u) {
     if (u->kind == UnitKind::forward) ++h.forwards[u->chunk.value];
@@ -86,6 +87,7 @@ void Job::add_unit(Member& a, const StageOrder& order) {
     add_code(a, paired[first[1].chunk.value], first);
   else
     for (const Unit* u = first; u != last; ++u) add_code(a, code_of(a, *u), u);
+  h.actions.push_back({Action::What::close_unit, first});
   // Outputs leave when the whole unit is over.
   for (const Unit* u = first; u != last; ++u) h.actions.push_back({Action::What::send, u});
   if (watched_ && a.rank == 0) tell_progress(a);
@@ -136,6 +138,9 @@ void Job::act(Member& a, const Action& action) {
       return Job::begin_unit(a);
     case receive:
       return Job::receive(a, *action.unit);
+    case open_unit:
+    case close_unit:
+      return record_unit(a, *action.unit, action.what == open_unit);
     case instruction:
       return instruct(a, *action.instruction, action.unit);
     case send:
@@ -185,11 +190,13 @@ double Job::issue(Member& a, const OperatorCost& cost) const {
 }
 
 /// What compiling holds up is known once the device got there.
-double Job::issue_communication(Member& a, const OperatorCost& cost,
-                                const std::shared_ptr<Issued>& issued) {
-  const Clocks host{a.host.main, a.host.worker, 0};
+double Job::issue_communication(Member& a, const OperatorCost& cost, bool after_compute,
+                                const std::shared_ptr<Issued>& issued,
+                                const std::shared_ptr<Leaving>& leaving) {
+  const Clocks host = a.host.clocks();
   const double ready = issue(a, cost);
   if (issued) issued->host = {ready, ready};
+  record_issue(a, {host, a.host.clocks()}, after_compute, issued, leaving);
   if (!a.compiles) return ready;
   a.device.give([&a, host, &cost, ready, issued] {
     const double late = a.lag.issue_communication(host, cost, a.host.factor);
@@ -205,8 +212,13 @@ void Job::compute(Member& a, std::uint32_t index, const Unit* unit) {
   const double factor = segment_factor(a, index, unit);
   a.host.segment = &segment;
   a.host.next_operator = 0;
-  a.device.give([this, &a, factor, operators = segment.size()] {
+  const HostClocks begun{a.host.clocks(), a.host.clocks()};
+  const auto spent = recorder_ ? std::make_shared<HostClocks>(begun) : nullptr;
+  a.host.spent = spent;
+  a.device.give([this, &a, factor, index, spent, operators = segment.size()] {
     a.begun = now();
+    a.segment = index;
+    a.spent = spent;
     a.left = operators;
     a.segment_factor = factor;
     a.segment_worked = a.segment_lost = a.compile_stall = 0;
@@ -238,7 +250,10 @@ bool Job::issue_operators(Member& a) {
     a.launched.push_back({&op, issue(a, op), host, free, freed});
   }
   const bool all = h.next_operator == operators.size();
-  if (all) h.segment = nullptr;
+  if (all) {
+    h.segment = nullptr;
+    if (h.spent) h.spent->after = h.clocks();
+  }
   // Told of all of them at once: those that follow each other are one execution.
   if (std::exchange(a.awaits_operator, false)) run_operators(a);
   return all || has_place(a);
@@ -247,13 +262,13 @@ bool Job::issue_operators(Member& a) {
 void Job::communicate(Member& a, const Communicate& instruction) {
   const StageCall& call = a.program->calls[instruction.call];
   const auto issued = std::make_shared<Issued>();
-  issue_communication(a, call.issue, issued);
   issued->call = &call;
+  // What needs the compute stream, or belongs to a later step, waits until it gets here.
+  const bool after_compute = instruction.after_compute || a.host.step > 0;
+  issue_communication(a, call.issue, after_compute, issued);
   const NetworkMap& map = input_.step.network;
   issued->held = map.calls[map.call_of[a.rank][instruction.call]].held;
   a.host.slots[instruction.slot] = issued;
-  // What needs the compute stream, or belongs to a later step, waits until it gets here.
-  const bool after_compute = instruction.after_compute || a.host.step > 0;
   const auto mark = after_compute ? std::make_shared<Mark>() : nullptr;
   // Where the device stands when the call is issued: cores that it holds count from there.
   if (mark || issued->held > 0)
@@ -275,9 +290,12 @@ void Job::communicate(Member& a, const Communicate& instruction) {
   const auto begin = [this, &a, index = instruction.call, issued, made, ended] {
     if (!issued->call->over_host_link()) return meet(a, index, made, *issued, ended);
     // A copy takes its own time on its stream.
-    issued->start = now();
-    world_.at(issued->start + issued->call->host_link.value(), [this, &a, issued, ended] {
+    issued->start = issued->arrived = now();
+    const std::uint32_t network = input_.step.network.call_of[a.rank][index];
+    record_begin({{&a, issued.get()}}, network);
+    world_.at(issued->start + issued->call->host_link.value(), [this, &a, issued, network, ended] {
       a.log.add(issued->start, now(), issued->call->kind);
+      record_end(issued->communication, network, issued->start);
       ended();
     });
   };
@@ -297,16 +315,18 @@ void Job::wait(Member& a, std::uint32_t slot) {
                        call->group == GroupKind::mirror || call->group == GroupKind::pipeline;
   const bool after_pipeline = crosses && !a.host.met_after_pipeline;
   a.host.met_after_pipeline = a.host.met_after_pipeline || crosses;
-  a.device.give([this, &a, issued, after_pipeline] {
-    issued->over.then([this, &a, issued, after_pipeline, from = now()] {
+  a.device.give([this, &a, issued, after_pipeline, host = a.host.clocks()] {
+    issued->over.then([this, &a, issued, after_pipeline, host, from = now()] {
       // Cores that the call held slow what ran beside it: that is paid here.
       const double taken = taken_by(
           {issued->held, issued->start, issued->end, issued->device, a.worked - issued->worked},
           from);
-      world_.at(from + taken, [this, &a, issued, after_pipeline, from, taken] {
+      world_.at(from + taken, [this, &a, issued, after_pipeline, host, from, taken] {
         const ExposedKind kind = issued->call->kind;
         times(a).exposed[static_cast<std::size_t>(kind)] += Seconds{taken};
+        record_cores(a, host, from + taken, *issued);
         waited(a, from + taken, issued->start, kind, issued->host, after_pipeline);
+        record_wait(a, host, issued->communication, now());
         a.device.done();
       });
     });
@@ -319,13 +339,16 @@ void Job::hold_host(Member& a, double cost, bool device) {
   a.host.held = true;
   a.device.give([this, &a, cost, device] {
     HostState& h = a.host;
+    const Clocks before = h.clocks();
     a.lag.synchronise({h.main, h.worker, now()});
     const double on = h.main = std::max({h.main, h.worker, now()}) + cost;
+    record_sync(a, before, -1);
     h.held = false;
     advance(a);
     if (!device) return a.device.done();
-    world_.at(on, [this, &a, from = now(), on] {
+    world_.at(on, [this, &a, from = now(), on, worker = before.worker] {
       waited(a, from, on, ExposedKind::data, {on, on}, false);
+      record_wait(a, {on, worker, 0}, Recording::none, now());
       a.device.done();
     });
   });
@@ -336,8 +359,10 @@ void Job::hold_host_for_copy(Member& a, double cost) {
   a.host.held = true;
   a.device.give([this, &a, cost, copied = a.host.copied] {
     HostState& h = a.host;
+    const Clocks before = h.clocks();
     a.lag.wait(h.main, *copied);
     h.main = std::max(h.main, *copied) + cost;
+    record_sync(a, before, *copied);
     h.held = false;
     advance(a);
     a.device.done();
@@ -348,10 +373,12 @@ void Job::receive(Member& a, const Unit& unit) {
   const auto source = source_of(input_.step.shape, unit, Stage{a.stage});
   // An input of the same stage, or none, needs no message.
   if (!source || source->stage == Stage{a.stage}) return;
-  issue_communication(a, a.program->send_issue);
+  issue_communication(a, a.program->send_issue, false);
+  // The ideal without a bubble: inputs are there.
+  if (!input_.step.await_inputs) return;
   // Messages of several units may be there at a time; the unit's own is picked.
   const Message wanted{unit.kind != UnitKind::forward, unit.micro_batch, unit.chunk, unit.slice};
-  a.device.give([this, &a, wanted] { pick_up(a, wanted, now()); });
+  a.device.give([this, &a, wanted, host = a.host.clocks()] { pick_up(a, wanted, now(), host); });
 }
 
 void Job::send(Member& a, const Unit& unit) {
@@ -359,19 +386,21 @@ void Job::send(Member& a, const Unit& unit) {
   if (!reader || reader->stage == Stage{a.stage}) return;
   const bool output = unit.kind == UnitKind::forward;
   const Channel channel = channel_of(input_.step.shape.placement, unit.chunk, output);
-  const double issued = issue_communication(a, a.program->send_issue);
+  const auto leaving = std::make_shared<Leaving>();
+  const double issued = issue_communication(a, a.program->send_issue, true, {}, leaving);
   // The message leaves when its unit is done, when the host has issued it, and in order.
-  const auto mark = std::make_shared<Mark>();
-  a.device.give([&a, mark] {
-    mark->reach();
+  a.device.give([this, &a, issued, leaving] {
+    leaving->ready = std::max(issued, now());
+    leaving->unit_done.reach();
     a.device.done();
   });
   ++tasks_;
   ++a.host.sends;
   const Message message{!output, unit.micro_batch, reader->chunk, unit.slice};
-  a.channel[static_cast<std::size_t>(channel)].give([this, &a, mark, issued, channel, message] {
-    mark->then([this, &a, issued, channel, message] {
-      world_.at(issued, [this, &a, channel, message] { transfer(a, channel, message); });
+  a.channel[static_cast<std::size_t>(channel)].give([this, &a, leaving, channel, message] {
+    leaving->unit_done.then([this, &a, leaving, channel, message] {
+      world_.at(leaving->ready,
+                [this, &a, leaving, channel, message] { transfer(a, channel, message, *leaving); });
     });
   });
 }
@@ -379,12 +408,13 @@ void Job::send(Member& a, const Unit& unit) {
 /// With blocking transfers the compute stream waits until what it sent has arrived.
 void Job::settle_sends(Member& a) {
   if (input_.step.p2p == ScheduleSpec::PointToPoint::overlapped) return;
-  a.device.give([this, &a, sends = a.host.sends] {
-    const auto all_sent = [this, &a, sends, from = now()] {
+  a.device.give([this, &a, sends = a.host.sends, host = a.host.clocks()] {
+    const auto all_sent = [this, &a, sends, host, from = now()] {
       if (a.sends_done < sends) return;
       a.sent = nullptr;
-      world_.at(a.last_send_arrival, [this, &a, from] {
+      world_.at(a.last_send_arrival, [this, &a, host, from] {
         waited(a, from, a.last_send_start, ExposedKind::pipeline, {}, true);
+        record_wait(a, host, a.last_send, now());
         a.device.done();
       });
     };
@@ -402,6 +432,7 @@ void Job::end_step(Member& a) {
     // A step ends with its last rank.
     step_ends_[step] = std::max(step_ends_[step], a.end);
     if (step == 0 && step_ends_.size() > 1) a.books.first_end = a.end;
+    if (recorder_) recorder_->end_step(a.rank, a.end);
     a.device_step = step + 1;
     a.device.done();
   });

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "stepcast/base/long_work.hpp"
 #include "stepcast/sim/replay/communication_log.hpp"
 #include "stepcast/sim/replay/message.hpp"
+#include "stepcast/sim/replay/recorder.hpp"
 #include "stepcast/workloads/host_queue.hpp"
 
 namespace stepcast::judge {
@@ -58,12 +60,29 @@ struct Issued {
   double start = 0, end = 0;
   double device = 0, worked = 0;  ///< of the rank, when it was issued
   Mark over;
+  // In the recording.
+  double arrived = 0;
+  std::uint32_t entry = Recording::none, communication = Recording::none, member = 0;
+};
+
+/// A message that leaves when its unit is done and the host has issued it.
+struct Leaving {
+  Mark unit_done;
+  double ready = 0;
+  std::uint32_t entry = Recording::none;  ///< of the recording
+};
+
+/// Of a host before and after something that its device gets to later.
+struct HostClocks {
+  Clocks before, after;
 };
 
 struct Met {
   std::vector<std::tuple<std::uint32_t, Issued*, ExposedKind, CommunicationLog::Ticket>> members;
   const Phases* phases = nullptr;
   Mark over;
+  std::uint32_t network = 0;  ///< NetworkMap::calls
+  double start = 0;
 };
 
 /// What a host does next.
@@ -72,7 +91,9 @@ struct Action {
     begin_step,
     begin_unit,
     receive,
+    open_unit,
     instruction,
+    close_unit,
     send,
     settle,
     end_unit,
@@ -98,11 +119,13 @@ struct HostState {
   std::uint64_t sends = 0;
   std::vector<std::shared_ptr<Issued>> slots;
   std::shared_ptr<double> copied;
-  const Segment* segment = nullptr;  ///< whose operators it issues
+  const Segment* segment = nullptr;   ///< whose operators it issues
+  std::shared_ptr<HostClocks> spent;  ///< on that segment, where it is recorded
   std::size_t next_operator = 0;
   std::size_t operators = 0;  ///< issued so far
   bool held = false;          ///< until the device has got to where it is waited for
   bool working = false;
+  Clocks clocks() const { return {main, worker, 0}; }
   // Pauses.
   double next_collection = unknown_time;
   std::uint64_t segments_run = 0, units_run = 0;
@@ -150,11 +173,15 @@ struct Member {
   Then received, sent;  ///< what waits for a message, or for its own to arrive
   std::uint64_t sends_done = 0;
   double last_send_start = 0, last_send_arrival = 0;
+  std::uint32_t last_send = Recording::none;  ///< of the recording
   // The books.
   CommunicationLog log;
   StepBooks books;
   std::uint32_t device_step = 0;
   double end = 0;
+  double told = 0;                    ///< the device, at the last entry of the recording
+  std::uint32_t segment = 0;          ///< at hand
+  std::shared_ptr<HostClocks> spent;  ///< by the host, on it
 };
 
 /// The job as activities that follow from each other.
@@ -178,8 +205,9 @@ class Job {
   void act(Member& a, const Action& action);
   void instruct(Member& a, const Instruction& instruction, const Unit* unit);
   double issue(Member& a, const OperatorCost& cost) const;
-  double issue_communication(Member& a, const OperatorCost& cost,
-                             const std::shared_ptr<Issued>& issued = {});
+  double issue_communication(Member& a, const OperatorCost& cost, bool after_compute,
+                             const std::shared_ptr<Issued>& issued = {},
+                             const std::shared_ptr<Leaving>& leaving = {});
   void compute(Member& a, std::uint32_t segment, const Unit* unit);
   bool has_place(Member& a) const;
   bool issue_operators(Member& a);
@@ -208,8 +236,8 @@ class Job {
   void run_operators(Member& a);
   void book(Member& a, Launched& launched, double device) const;
   void end_segment(Member& a);
-  void pick_up(Member& a, const Message& wanted, double from);
-  void transfer(Member& a, Channel channel, Message message);
+  void pick_up(Member& a, const Message& wanted, double from, const Clocks& host);
+  void transfer(Member& a, Channel channel, Message message, const Leaving& leaving);
   void arrived(Member& a, Member& peer, Channel channel, Message message,
                std::pair<CommunicationLog::Ticket, CommunicationLog::Ticket> tickets);
   void meet(Member& a, std::uint32_t call, std::uint64_t made, Issued& issued, Then next);
@@ -220,6 +248,21 @@ class Job {
   RankTimes& times(Member& a) const { return a.books.times[a.device_step == 0 ? 0 : 1]; }
   void refuse_standstill() const;
   Timeline timeline();
+
+  // The recording, as the fast path makes it: judge_record.cpp. Nothing where there is none.
+  HostClocks told(Member& a, const HostClocks& host, double date) const;
+  void record_issue(Member& a, const HostClocks& host, bool after_compute,
+                    const std::shared_ptr<Issued>& issued, const std::shared_ptr<Leaving>& leaving);
+  void record_segment(Member& a, double issued, double waited);
+  void record_wait(Member& a, const Clocks& host, std::uint32_t communication, double to);
+  void record_cores(Member& a, const Clocks& host, double to, const Issued& issued);
+  void record_sync(Member& a, const Clocks& host, double copied);
+  void record_unit(Member& a, const Unit& unit, bool begins);
+  void record_piece(Member& a, const Recording::Piece& piece);
+  void record_begin(const std::vector<std::pair<Member*, Issued*>>& members, std::uint32_t network);
+  void record_end(std::uint32_t communication, std::uint32_t network, double start);
+  std::uint32_t record_transfer(Member& a, Channel channel, const Message& message,
+                                const Leaving& leaving);
 
   const JudgeInput& input_;
   ReferenceWorld& world_;
@@ -232,6 +275,7 @@ class Job {
   static Eager eager(const StageProgram& program);
   std::vector<Eager> eager_;  ///< [stage]
   std::vector<double> step_ends_;
+  std::optional<Recorder> recorder_;
   std::uint64_t tasks_ = 0;
   const bool watched_ = is_work_watched();
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 #include <tuple>
 
 #include "link_classes.hpp"
@@ -11,6 +12,7 @@
 #include "refinement.hpp"
 #include "rivals.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/phases.hpp"
 #include "stepcast/sim/network/solitary.hpp"
 #include "stepcast/workloads/fair_share.hpp"
 #include "trunk_collisions.hpp"
@@ -55,8 +57,7 @@ class MapBuilder {
       : input_{input},
         world_alone_{world_alone},
         graph_{std::move(graph)},
-        colours_{input.fold == Fold::off ? separate(graph_, input.placement.world())
-                                         : refine(graph_, keys())},
+        colours_{coloured()},
         collisions_{input, graph_} {}
 
   NetworkMap build() {
@@ -75,11 +76,16 @@ class MapBuilder {
     map_.bandwidths = links.bandwidths();
     map_.rounded = links.rounded();
     map_.fullest_uplink = collisions_.fullest();
+    tell_result([&] {
+      return std::to_string(map_.calls.size()) + " collectives, " +
+             std::to_string(map_.bandwidths.size()) + " links where flows can meet";
+    });
     return std::move(map_);
   }
 
  private:
   std::vector<std::uint64_t> keys() const;
+  Colours coloured() const;
   void find_classes();
   void number_flows();
   void load_links(LinkClasses& links);
@@ -124,6 +130,22 @@ std::vector<std::uint64_t> MapBuilder::keys() const {
     result[own] = known.try_emplace({stage, key, variant}, known.size()).first->second;
   }
   return result;
+}
+
+Colours MapBuilder::coloured() const {
+  tell_result([&] {
+    return std::to_string(graph_.objects().size()) + " groups and channels of " +
+           std::to_string(graph_.patterns().size()) + " patterns";
+  });
+  begin_phase("folding ranks");
+  Colours colours = input_.fold == Fold::off ? separate(graph_, input_.placement.world())
+                                             : refine(graph_, keys());
+  tell_result([&] {
+    return std::to_string(input_.placement.world()) + " ranks are " +
+           std::to_string(colours.ranks) + " kinds";
+  });
+  begin_phase("planning collectives and links");
+  return colours;
 }
 
 /// The first rank of a class represents it, so that the choice does not depend on the order of a

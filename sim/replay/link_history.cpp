@@ -1,4 +1,4 @@
-#include "link_history.hpp"
+#include "stepcast/sim/replay/link_history.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "recorder.hpp"
+#include "stepcast/sim/replay/recorder.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -160,20 +160,27 @@ std::uint32_t Recorder::begin_transfer(Channel channel, const Unit& unit, double
 
 /// The communication before on the same stream is noted, because it is one of the reasons for a
 /// late start.
-void Recorder::member(std::uint32_t communication, const Recording::Member& member,
-                      std::size_t channel) {
+std::uint32_t Recorder::member(std::uint32_t communication, const Recording::Member& member,
+                               std::size_t channel) {
   Recording::Member known = member;
   if (records(member.rank_class)) {
     std::uint32_t& last = last_on_channel_[member.rank_class * channels_ + channel];
     // In-order streams: what came before on the lane may be why this one began late.
     known.before = last;
-    if (member.entry != none) {
-      out_.ranks[member.rank_class].entries[member.entry].communication = communication;
-      last = communication;
-    }
+    // All but the receiver of a transfer.
+    if (member.call != none || member.entry != none) last = communication;
   }
   ++out_.communications[communication].members;
   out_.members.push_back(known);
+  const auto index = static_cast<std::uint32_t>(out_.members.size() - 1);
+  issued(communication, index, member.entry);
+  return index;
+}
+
+void Recorder::issued(std::uint32_t communication, std::uint32_t member, std::uint32_t entry) {
+  out_.members[member].entry = entry;
+  const std::uint32_t r = out_.members[member].rank_class;
+  if (entry != none) out_.ranks[r].entries[entry].communication = communication;
 }
 
 void Recorder::end(std::uint32_t communication, double end, double arrival) {

@@ -8,8 +8,8 @@
 
 #include "orderly.hpp"
 #include "rank_state.hpp"
-#include "recorder.hpp"
 #include "stepcast/base/long_work.hpp"
+#include "stepcast/sim/replay/recorder.hpp"
 #include "stepcast/sim/replay/replay.hpp"
 
 namespace stepcast {

@@ -27,8 +27,6 @@ void check_step_engine(const Scenario& scenario, Checks& checks) {
                  "is pairwise" + why + "ports");
   checks.require(scenario.cluster.network.routing == NetworkSpec::Routing::ideal,
                  "cluster.network.routing", "hashes flows" + why + "ideal");
-  checks.require(!(scenario.cluster.network.background > 0), "cluster.network.background",
-                 "is set" + why + "0");
   checks.require(!scenario.graph, "workload", "is a task graph" + why + "a model");
 }
 

@@ -248,7 +248,8 @@ Api::Api(std::vector<std::string> worker, const std::vector<fs::path>& folders)
                         {"presets", list},
                         {"clusters", presets_below(folders, "clusters")},
                         {"models", presets_below(folders, "models")},
-                        {"frameworks", presets_below(folders, "frameworks")}});
+                        {"frameworks", presets_below(folders, "frameworks")},
+                        {"engines", {"fast", "simgrid"}}});
 }
 
 const Api::Preset* Api::find(const std::string& name) const {

@@ -1,5 +1,6 @@
-/* Search over scenarios, and what a scenario starts from: its cluster, its model and its framework can be another one. */
-const SWAPS = [['cluster.extends', 'cluster', 'clusters'], ['model.extends', 'model', 'models'], ['framework', 'framework', 'frameworks']];
+/* Search over scenarios, and what a scenario starts from: its cluster, its model, its framework and the engine can be another one. */
+const SWAPS = [['cluster.extends', 'cluster', 'clusters'], ['model.extends', 'model', 'models'], ['framework', 'framework', 'frameworks'],
+  ['simulate.engine', 'engine', 'engines']];
 const swapped = key => SWAPS.some(([path]) => path === key);
 const bare = name => name.replace(/^(clusters|models)\//, '').replace(/\.yaml$/, '');
 
@@ -7,6 +8,7 @@ const bare = name => name.replace(/^(clusters|models)\//, '').replace(/\.yaml$/,
 function startOf(key) {
   if (!shown) return '';
   if (key === 'framework') return shown.scenario.framework ? shown.scenario.framework.name : 'none';
+  if (key === 'simulate.engine') return shown.engine.solver === 'simgrid_reference' ? 'simgrid' : 'fast';
   const path = (shown.scenario.presets || {})[key.split('.')[0]] || '';
   return [...$('swap-' + key).options].map(o => o.value).find(name => name && `/${path}`.endsWith('/' + name)) || '';
 }

@@ -224,7 +224,7 @@ class Page(unittest.TestCase):
         self.js("take(s => Object.assign(s, {preset: arguments[0], text: null, set: {}}))", preset)
         self.settle()
         own = self.js("return Object.fromEntries(Object.keys(swaps).map(key => [key, swaps[key].select.value]))")
-        self.assertEqual(own, {"cluster.extends": "clusters/atlas-900-a2-pod.yaml", "model.extends": "models/llama2-70b.yaml", "framework": "mindspeed-1.0"})
+        self.assertEqual(own, {"cluster.extends": "clusters/atlas-900-a2-pod.yaml", "model.extends": "models/llama2-70b.yaml", "framework": "mindspeed-1.0", "simulate.engine": "fast"})
         text = (folder / preset).read_text()
         for key, value in (("cluster.extends", "clusters/dgx-h800.yaml"), ("model.extends", "models/llama3-70b.yaml"), ("framework", "megatron-core-0.16")):
             self.select(key, value)
@@ -241,6 +241,14 @@ class Page(unittest.TestCase):
         self.js("document.querySelector('[data-key=\"cluster.extends\"] .reset').click()")
         self.settle()
         self.assertIn("cluster atlas-900-a2-pod", self.text("machine"))
+
+    def test_simgrid_takes_the_step_of_the_fast_engine(self):
+        self.js("take(s => Object.assign(s, {preset: 'llama2-7b-8.yaml', text: null, set: {'cluster.fleet': 'flawless'}}))")
+        self.settle()
+        fast = self.number()
+        self.select("simulate.engine", "simgrid")
+        self.assertAlmostEqual(self.number() / fast, 1, delta=1e-9)
+        self.assertEqual(self.js("return [shown.engine.solver, swaps['simulate.engine'].select.value]"), ["simgrid_reference", "simgrid"])
 
     def test_several_pins_are_a_table(self):
         times = [self.number()]

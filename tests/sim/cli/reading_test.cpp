@@ -139,9 +139,11 @@ TEST(Reading, PhasesOfARunAreLoggedWhenAskedFor) {
   EXPECT_EQ(plain.out, verbose.out);
   for (const char* phase :
        {"reading", "lowering the model to programs", "building the network of the job",
-        "replaying the step", "counting memory, FLOPs and times", "writing the report"})
+        "folding ranks", "planning collectives and links", "replaying the step",
+        "counting memory, FLOPs and times", "writing the report"})
     EXPECT_NE(verbose.err.find(std::string("debug: ") + phase + " took "), std::string::npos)
         << verbose.err;
+  EXPECT_NE(verbose.err.find(": 8 ranks are 1 kinds\n"), std::string::npos) << verbose.err;
   EXPECT_EQ(plain.err.find(" took "), std::string::npos) << plain.err;
 }
 

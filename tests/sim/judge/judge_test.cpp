@@ -21,7 +21,8 @@ using namespace testing;
 
 /// A few of the random jobs, because each of them runs in SimGrid operator by operator; not the
 /// first ones, which are the smallest.
-void agree_on_jobs(int one_in, std::int64_t most_ranks, const std::function<void(Job&)>& change) {
+void agree_on_jobs(int one_in, std::int64_t most_ranks, const std::function<void(Job&)>& change,
+                   Compared compared = Compared::times, const Sabotage& sabotage = {}) {
   int cases = 0;
   EXPECT_TRUE(rc::check([&] {
     if (++cases % one_in != 0) return;
@@ -30,7 +31,7 @@ void agree_on_jobs(int one_in, std::int64_t most_ranks, const std::function<void
     while (job.plan.world() > most_ranks);
     job.algorithms = random_algorithms();
     change(job);
-    const double apart = difference(job);
+    const double apart = difference(job, sabotage, {}, compared);
     const bool rounded = is_rounded(job);
     RC_CLASSIFY(rounded, "rounded loads");
     RC_LOG() << "apart by " << apart << (rounded ? ", rounded loads" : "");
@@ -63,6 +64,17 @@ TEST(Judge, AgreesOnNodesWithWires) {
   });
 }
 
+TEST(Judge, AgreesOnThePlatformFileOfACluster) {
+  agree_on_jobs(10, 16,
+                [](Job& job) {
+                  const int kind = *rc::gen::inRange(0, 3);
+                  if (kind == 1) wire_nodes(job);
+                  if (kind == 2) make_dragonfly(job);
+                  if (*rc::gen::arbitrary<bool>()) job.faults = random_faults(job.cluster);
+                },
+                Compared::times, {.through_file = true});
+}
+
 TEST(Judge, AgreesOnDragonflies) {
   agree_on_jobs(15, 16, [](Job& job) {
     make_dragonfly(job);
@@ -87,6 +99,8 @@ void hold_up(Job& job) {
 }
 
 TEST(Judge, AgreesOnJobsThatAreHeldUp) { agree_on_jobs(10, 16, hold_up); }
+
+TEST(Judge, RecordsWhatTheFastPathRecords) { agree_on_jobs(10, 16, hold_up, Compared::recording); }
 
 /// Run at night: scripts/nightly.
 TEST(Judge, DISABLED_AgreesOnManyJobsThatAreHeldUp) {

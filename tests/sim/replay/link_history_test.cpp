@@ -1,4 +1,4 @@
-#include "sim/replay/link_history.hpp"
+#include "stepcast/sim/replay/link_history.hpp"
 
 #include <gtest/gtest.h>
 

@@ -198,7 +198,6 @@ const Boundary boundaries[] = {
      "1",
      "0",
      "moe.overlap"},
-    {"judged_uplinks", {"simulate.engine=simgrid"}, "cluster.network.background", "0", "0.1"},
     // ---- stalls
     {"throttling_behind_another",
      {},

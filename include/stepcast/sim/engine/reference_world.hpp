@@ -63,4 +63,8 @@ ReferenceWorld& make_reference_world(const Platform& platform);
 /// (Paje): how fast each works, at each date at which that changes.
 void trace_reference_world(const std::string& file);
 
+/// The next world has hosts, links and routes of this platform file of SimGrid, those that the
+/// platform names; the file may have more of each. A file that SimGrid refuses ends the process.
+void read_reference_world(const std::string& file);
+
 }  // namespace stepcast

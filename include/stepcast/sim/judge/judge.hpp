@@ -12,9 +12,10 @@ struct JudgeInput {
   const Fabric& fabric;
   Platform platform;
   std::vector<std::uint32_t> host_of_rank = {};  ///< empty: the device of the rank
+  bool free_communication = false;               ///< collectives take no time
 };
 
-/// The same step by the slow and plain road: every rank is a few actors of SimGrid, every operator
+/// The same step by the slow and plain road: every operator of every rank is
 /// an execution on its host, every message and every flow of a collective a communication over
 /// named links, counted message by message from the routes that SimGrid gives. Nothing is folded,
 /// skipped or closed. Throws EngineError where the platform lacks a route.

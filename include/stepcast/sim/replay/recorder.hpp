@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "link_history.hpp"
+#include "stepcast/sim/replay/link_history.hpp"
 #include "stepcast/sim/replay/recording.hpp"
 
 namespace stepcast {
@@ -41,9 +41,13 @@ class Recorder {
   void piece(std::uint32_t r, const Recording::Piece& piece);
 
   /// A communication begins; members follow. `channel` tells the in-order streams of a class apart.
+  /// Returns the index of the member.
   std::uint32_t begin_collective(std::uint32_t network, double start);
   std::uint32_t begin_transfer(Channel channel, const Unit& unit, double start);
-  void member(std::uint32_t communication, const Recording::Member& member, std::size_t channel);
+  std::uint32_t member(std::uint32_t communication, const Recording::Member& member,
+                       std::size_t channel);
+  /// Names the entry that issued what this member takes part in, where that is known only later.
+  void issued(std::uint32_t communication, std::uint32_t member, std::uint32_t entry);
   void end(std::uint32_t communication, double end, double arrival);
   /// The bytes of a collective, or of a transfer of class `sender`, moved: for the use of links.
   void moved(std::uint32_t network, double from, double to) {
