@@ -9,6 +9,23 @@ namespace {
 
 constexpr std::size_t most = 3;
 
+/// What frameworks and people call a name of ours, without dashes in front.
+struct Spoken {
+  std::string_view word, name;
+};
+constexpr Spoken spoken[] = {
+    {"batch_size", "global_batch"}, {"batch_size", "micro_batch"}, {"gbs", "global_batch"},
+    {"mbs", "micro_batch"},         {"seq_len", "sequence"},       {"seqlen", "sequence"},
+    {"context_length", "sequence"}, {"gpus", "devices"},           {"gpu", "device"},
+    {"gpu", "devices"},             {"npus", "devices"},           {"npu", "device"},
+    {"npu", "devices"},             {"world_size", "devices"},     {"dtype", "precision"},
+    {"format", "json"},             {"output", "json"},            {"page", "serve"},
+    {"version", "version"}};
+
+std::string_view without_dashes(std::string_view word) {
+  return word.substr(std::min(word.find_first_not_of('-'), word.size()));
+}
+
 std::vector<std::string_view> parts_of(std::string_view word) {
   std::vector<std::string_view> parts;
   for (std::size_t begin = 0; begin <= word.size();) {
@@ -37,6 +54,10 @@ std::vector<std::string> suggestions(std::string_view word,
   std::vector<std::string> found;
   constexpr std::size_t shortest_word = 2, longest_word = 64;
   if (word.size() < shortest_word || word.size() > longest_word) return found;
+  for (const Spoken& other : spoken)
+    for (const std::string& c : candidates)
+      if (without_dashes(word) == other.word && without_dashes(c) == other.name) add(found, c);
+  if (!found.empty()) return found;
   const auto begins = [&](const std::string& c) {
     return c.size() > word.size() && c.starts_with(word);
   };

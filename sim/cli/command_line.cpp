@@ -12,6 +12,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "commands.hpp"
 #include "outputs.hpp"
 #include "progress.hpp"
 #include "stepcast/base/phases.hpp"
@@ -27,12 +28,19 @@ std::string unexpected_hint(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_subcommands().front()->get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  const bool sets = std::ranges::find(names, "--set") != names.end();
   for (const std::string& word : app.remaining(true)) {
-    if (!word.starts_with("--")) continue;
-    const std::string hint = did_you_mean(word, names);
+    if (!word.starts_with("-")) continue;
+    // `--tp 4`: a key is no option.
+    const std::vector<std::string> keys = sets ? keys_called(word) : std::vector<std::string>{};
+    std::string hint;
+    if (word == "--set") return "--set: is no option of this command; write the keys in the file\n";
+    for (const std::string& key : keys)
+      hint += (hint.empty() ? "; did you mean --set " : " or --set ") + key + "=VALUE";
+    hint = hint.empty() ? did_you_mean(word, names) : hint + "?";
     return hint.empty() ? hint : fmt::format("{}: is no option of this command{}\n", word, hint);
   }
-  if (std::ranges::find(names, "--set") == names.end()) return "";
+  if (!sets) return "";
   return "A value with blanks is quoted, and each key has a --set of its own: --set a.b=1 --set "
          "c.d=2\n";
 }
@@ -40,8 +48,15 @@ std::string unexpected_hint(const CLI::App& app) {
 /// What a command line that was not understood, or `--help`, is answered with.
 Outcome parse_failure(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> rest = app.remaining();
-  if (app.get_subcommands().empty() && !rest.empty())
-    return {"", bad_input, rest.front() + ": is no command or option, see stepcast --help\n"};
+  if (app.get_subcommands().empty() && !rest.empty()) {
+    std::vector<std::string> names{"--version", "--help"};
+    for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+      names.push_back(sub->get_name());
+    const std::string near = did_you_mean(rest.front(), names);
+    return {"", bad_input,
+            rest.front() + ": is no command or option" +
+                (near.empty() ? ", see stepcast --help" : near) + "\n"};
+  }
   std::ostringstream out, complaint;
   const int code = app.exit(error, out, complaint) == 0 ? done : bad_input;
   const bool unexpected = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
@@ -131,8 +146,15 @@ CommandLine::CommandLine(std::string_view first)
 CommandLine::~CommandLine() = default;
 
 int CommandLine::main(int argc, char** argv) {
+  // `stepcast help plan` is `stepcast plan --help`.
+  static char help[] = "--help";
+  std::vector<char*> words(argv, argv + argc);
+  if (argc > 1 && std::string_view(argv[1]) == "help") {
+    words.erase(words.begin() + 1);
+    words.push_back(help);
+  }
   try {
-    app_->parse(argc, argv);
+    app_->parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     return print(parse_failure(*app_, error));
   }

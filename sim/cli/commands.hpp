@@ -206,10 +206,12 @@ struct KeysOptions : PresetOptions {
 Outcome keys(const KeysOptions& options);
 
 struct ListOptions : PresetOptions {
-  std::string kind;  ///< clusters, models ...; empty: all
+  std::vector<std::string> words;  ///< clusters, models ... first, or parts of names
   std::string json;  ///< --json
 };
 Outcome list_presets(const ListOptions& options);
+/// The few keys of scenarios and plans that end with what an option is called (`--tp`).
+std::vector<std::string> keys_called(const std::string& option);
 /// The names of the clusters that are called so elsewhere (`910C`).
 std::vector<std::string> clusters_called(const std::string& word, const SearchPath& search);
 

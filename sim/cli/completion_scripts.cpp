@@ -47,7 +47,8 @@ std::string words_of(const std::string& command, const std::string& option) {
   if (command == "collective" && option == "--algorithm")
     return "auto " + names_of(collective_algorithms());
   if (command == "schema" && option == "kind") return names_of(file_kinds());
-  if (command == "list" && option == "kind") return "clusters models scenarios what-if plans";
+  if (command == "list" && option == "words")
+    return "clusters models frameworks scenarios what-if plans";
   if (command == "completion" && option == "shell") return "bash zsh fish";
   return {};
 }

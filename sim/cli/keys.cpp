@@ -96,13 +96,32 @@ std::vector<FoundKey> found_keys(const std::vector<FormatKey>& all,
   for (const FormatKey& key : all) names.push_back(key.path.substr(key.path.rfind('.') + 1));
   std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
-  const std::string near = did_you_mean(words.front(), names);
-  bad_option("WORD", "'" + joined(words) + "' is in no key" +
+  const auto lost = std::ranges::find_if(
+      words, [&](const std::string& word) { return found_keys(all, {word}).empty(); });
+  if (lost == words.end())
+    bad_option("WORD", "'" + joined(words) + "' are in no key together, allowed: fewer words");
+  const std::string near = did_you_mean(*lost, names);
+  bad_option("WORD", "'" + *lost + "' is in no key" +
                          (near.empty() ? ", allowed: a part of a key, of its values or its meaning"
                                        : near));
 }
 
 }  // namespace
+
+std::vector<std::string> keys_called(const std::string& option) {
+  constexpr std::size_t most = 3;
+  std::string word = option.substr(std::min(option.find_first_not_of('-'), option.size()));
+  std::ranges::replace(word, '-', '_');
+  std::vector<FormatKey> all;
+  for (const FileKind kind : {FileKind::scenario, FileKind::plan})
+    add_keys(parse_document(schema_of(kind), "schema"), {}, all);
+  std::vector<std::string> found;
+  for (const FormatKey& key : all)
+    if (found.size() < most && key.path.ends_with("." + word) &&
+        std::ranges::find(found, key.path) == found.end())
+      found.push_back(key.path);
+  return found;
+}
 
 Outcome keys(const KeysOptions& options) {
   std::vector<FormatKey> all;

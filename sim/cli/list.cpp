@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <span>
 
 #include "commands.hpp"
 #include "stepcast/base/confined_files.hpp"
@@ -72,8 +73,8 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// Presets of a kind (empty: of all) whose name, or what they are called elsewhere, holds the word.
-std::vector<ListedPreset> listed(const std::string& kind, const std::string& word,
+/// Presets of a kind (empty: of all) whose name, or what they are called elsewhere, holds each word.
+std::vector<ListedPreset> listed(const std::string& kind, std::span<const std::string> words,
                                  const SearchPath& search) {
   std::vector<ListedPreset> found;
   for (const ListedKind& one : listed_kinds) {
@@ -81,10 +82,11 @@ std::vector<ListedPreset> listed(const std::string& kind, const std::string& wor
     for (const auto& [name, path] : files_of(one, search)) {
       const std::string content = read_document_text(path.string(), search);
       const std::string aliases = aliases_of(content);
-      const auto holds = [&](const std::string& where) {
-        return lower(where).find(lower(word)) != std::string::npos;
-      };
-      if (!holds(path.stem().string()) && !holds(aliases)) continue;
+      const std::string names = lower(path.stem().string() + "\n" + aliases);
+      if (!std::ranges::all_of(words, [&](const std::string& word) {
+            return names.find(lower(word)) != std::string::npos;
+          }))
+        continue;
       const bool cluster = std::string_view(one.name) == "clusters";
       found.push_back({one.name, name, question_of(content),
                        cluster ? facts_of(path.string(), aliases, search) : aliases});
@@ -139,11 +141,16 @@ Outcome list_presets(const ListOptions& options) {
   std::vector<std::string> kinds;
   kinds.reserve(listed_kinds.size());
   for (const ListedKind& kind : listed_kinds) kinds.emplace_back(kind.name);
-  const bool is_kind =
-      options.kind.empty() || std::ranges::find(kinds, options.kind) != kinds.end();
-  const std::vector<ListedPreset> presets =
-      listed(is_kind ? options.kind : "", is_kind ? "" : options.kind, search);
-  if (presets.empty() && !is_kind) no_preset(options.kind, kinds, search);
+  std::span<const std::string> words(options.words);
+  const bool is_kind = !words.empty() && std::ranges::find(kinds, words.front()) != kinds.end();
+  const std::string kind = is_kind ? words.front() : "";
+  if (is_kind) words = words.subspan(1);
+  const std::vector<ListedPreset> presets = listed(kind, words, search);
+  if (presets.empty() && !words.empty()) {
+    const auto lost = std::ranges::find_if(
+        words, [&](const std::string& word) { return listed(kind, {&word, 1}, search).empty(); });
+    no_preset(lost == words.end() ? words.front() : *lost, kinds, search);
+  }
   return shown(as_text(presets), options.json, options.json.empty() ? "" : presets_json(presets));
 }
 

@@ -160,9 +160,9 @@ void add_list(CommandLine& line) {
   CLI::App* sub =
       line.command("list", "show the presets that are found, and what each answers",
                    "stepcast list clusters", [options] { return list_presets(*options); });
-  sub->add_option("kind", options->kind,
-                  "clusters, models, frameworks, scenarios, what-if or plans")
-      ->type_name("KIND");
+  sub->add_option("words", options->words,
+                  "clusters, models, frameworks, scenarios, what-if or plans; parts of names")
+      ->type_name("KIND|WORD");
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }

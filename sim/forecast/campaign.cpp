@@ -5,7 +5,7 @@
 
 #include "campaign_energy.hpp"
 #include "campaign_links.hpp"
-#include "stepcast/base/errors.hpp"
+#include "refuse_key.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
@@ -26,24 +26,24 @@ std::int64_t tokens_per_step(const Scenario& s) {
 
 void check_campaign(const Scenario& s) {
   if (!s.campaign)
-    refuse_campaign(s, "campaign", "is missing, allowed: steps or tokens of the whole run");
+    refuse_key(s, "campaign", "is missing, allowed: steps or tokens of the whole run");
   const CampaignSpec& c = *s.campaign;
   if (!s.stalls.failures)
-    refuse_campaign(
+    refuse_key(
         s, "stalls.failures",
         "is missing, allowed: device_mtbf and restart; without failures the date is steps times "
         "step time");
   // Exactly one of the two says how long the run is.
   if ((c.steps > 0) == (c.tokens > 0))
-    refuse_campaign(s, c.steps > 0 ? "campaign.tokens" : "campaign.steps",
+    refuse_key(s, c.steps > 0 ? "campaign.tokens" : "campaign.steps",
                     c.steps > 0 ? "is given beside campaign.steps, allowed: one of them"
                                 : "is missing and so are tokens, allowed: one of them above 0");
   if (c.tokens > 0 && s.synthetic)
-    refuse_campaign(s, "campaign.tokens",
+    refuse_key(s, "campaign.tokens",
                     "is given but the workload has none, allowed: campaign.steps");
   const auto& node = s.stalls.spread ? s.stalls.spread->node : std::optional<SpreadSpec::Node>{};
   if (c.evict_slow && !(node && node->slow_share > 0 && node->slow_factor > 1))
-    refuse_campaign(
+    refuse_key(
         s, "campaign.evict_slow",
         "is true but no node is slow, allowed: false, or stalls.spread.node.slow_share");
   check_campaign_links(s);
@@ -56,12 +56,7 @@ CampaignModel model_of(const Scenario& s) {
   CampaignModel m;
   // Steps are whole: the last one may train more tokens than asked for.
   m.steps = c.steps > 0 ? c.steps : (c.tokens + tokens - 1) / tokens;
-  // Without the section the only checkpoint is that behind the last step.
-  m.every_steps = m.steps;
-  if (s.stalls.checkpoint) {
-    m.every_steps = std::min(s.stalls.checkpoint->every_steps, m.steps);
-    m.checkpoint = s.stalls.checkpoint->blocking_time;
-  }
+  if (s.stalls.checkpoint) m.checkpoint = s.stalls.checkpoint->blocking_time;
   m.restart = failures.restart;
   // (1) of docs/models/goodput.md: failures of N devices come N times as often.
   m.mtbf = failures.device_mtbf / static_cast<double>(s.cluster.devices);
@@ -127,7 +122,7 @@ Seconds mean_step(const std::vector<CampaignPace>& list) {
 /// Two states on their way at once would be another load than the one that was forecast.
 void check_written(const Scenario& s, Seconds written, Seconds interval) {
   if (written > interval)
-    refuse_campaign(s, "campaign.checkpoint_traffic",
+    refuse_key(s, "campaign.checkpoint_traffic",
                     "takes " + human(written) + ", longer than the " + human(interval) +
                         " from one checkpoint to the next, allowed: more bandwidth, fewer bytes "
                         "or stalls.checkpoint less often");
@@ -143,11 +138,11 @@ void check_end(const Scenario& s, const CampaignModel& m, Seconds step) {
   // docs/models/goodput.md (3): a campaign that makes no progress would never end.
   const double useful = up * goodput({m.checkpoint + m.writing, m.restart, m.mtbf}, interval);
   if (!(up >= least_goodput))
-    refuse_campaign(s, "campaign.link_flaps",
+    refuse_key(s, "campaign.link_flaps",
                     "stop the job for " + human(m.flap) + " every " + human(*m.flap_distance) +
                         " of work, so that it never finishes, allowed: rarer or shorter flaps");
   if (!(useful >= least_goodput))
-    refuse_campaign(s, "campaign",
+    refuse_key(s, "campaign",
                     "never finishes: the job fails every " + human(m.mtbf) + " and needs " +
                         human(m.restart) + " to start again and " + human(interval) +
                         " between checkpoints, allowed: rarer failures, a shorter restart or "
@@ -156,7 +151,7 @@ void check_end(const Scenario& s, const CampaignModel& m, Seconds step) {
   // Every failure and every flap is played: their number bounds the work.
   const double events = wall / m.mtbf + (m.flap_distance ? wall / *m.flap_distance : 0);
   if (events * static_cast<double>(s.campaign->runs) > most_failures)
-    refuse_campaign(s, "campaign.runs",
+    refuse_key(s, "campaign.runs",
                     "times " + shortest(std::ceil(events)) +
                         " failures and flaps each are more than 1e9, allowed: fewer runs");
 }
@@ -242,6 +237,10 @@ CampaignForecast forecast_campaign(const Scenario& scenario, std::int64_t seeds,
                           .seeds = seeds,
                           .step_time = mean_step(list),
                           .mtbf = model.mtbf};
+  // Without the section the only checkpoint is that behind the last step.
+  model.every_steps = model.steps;
+  if (const auto& saved = scenario.stalls.checkpoint)
+    model.every_steps = std::min(model.steps, saved->steps_between(result.step_time));
   check_end(scenario, model, result.step_time);
   const std::vector<CampaignRun> runs = play_all(scenario, model, list, 1);
   result.mean = mean_of(runs, result.failures, result.flaps);

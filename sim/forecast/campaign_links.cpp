@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "stepcast/base/errors.hpp"
-#include "stepcast/base/node_at.hpp"
+#include "refuse_key.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
@@ -54,15 +53,6 @@ Scenario calm(Scenario s) {
 
 }  // namespace
 
-void refuse_campaign(const Scenario& scenario, const std::string& path,
-                     const std::string& message) {
-  // The place of the nearest key that the document has; the file where it has none.
-  const Node* root = scenario.document.get();
-  const Node* node = root ? node_at(*root, path) : nullptr;
-  const Place place = node ? node->place : Place{root ? root->place.file : ""};
-  throw InputError({Diagnostic{place, path, message}});
-}
-
 std::int64_t nic_links(const ClusterSpec& cluster) {
   return cluster.network.nic.per == NicSpec::Per::device ? cluster.devices : cluster.nodes();
 }
@@ -71,19 +61,19 @@ void check_campaign_links(const Scenario& s) {
   const CampaignSpec& c = *s.campaign;
   const bool one_node = s.cluster.nodes() == 1;
   if (c.link_flaps && one_node)
-    refuse_campaign(s, "campaign.link_flaps",
+    refuse_key(s, "campaign.link_flaps",
                     "is given but a job of one node uses no NIC, allowed: none");
   if (!c.checkpoint_traffic) return;
   if (one_node)
-    refuse_campaign(s, "campaign.checkpoint_traffic",
+    refuse_key(s, "campaign.checkpoint_traffic",
                     "is given but a job of one node uses no NIC, allowed: none");
   if (!s.stalls.checkpoint)
-    refuse_campaign(s, "campaign.checkpoint_traffic",
+    refuse_key(s, "campaign.checkpoint_traffic",
                     "is given but no state is saved, allowed: none, or stalls.checkpoint");
   // What is written must leave something for training.
   const BytesPerSecond least = least_of_a_nic(s.cluster);
   if (c.checkpoint_traffic->bandwidth_per_device >= least)
-    refuse_campaign(s, "campaign.checkpoint_traffic.bandwidth_per_device",
+    refuse_key(s, "campaign.checkpoint_traffic.bandwidth_per_device",
                     "is " + human(c.checkpoint_traffic->bandwidth_per_device) +
                         ", which leaves training nothing of its NIC, allowed: less than " +
                         human(least));

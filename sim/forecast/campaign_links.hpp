@@ -1,14 +1,8 @@
 #pragma once
-#include <string>
-
 #include "stepcast/sim/forecast/campaign.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
 
 namespace stepcast {
-
-/// Throws InputError at that key of the scenario.
-[[noreturn]] void refuse_campaign(const Scenario& scenario, const std::string& path,
-                                  const std::string& message);
 
 /// The links between NICs and leaves that the job has.
 std::int64_t nic_links(const ClusterSpec& cluster);

@@ -7,6 +7,7 @@
 #include "fleet_step.hpp"
 #include "laws.hpp"
 #include "node_kinds.hpp"
+#include "refuse_key.hpp"
 #include "split_products.hpp"
 #include "spread_step.hpp"
 #include "step_energy.hpp"
@@ -175,6 +176,18 @@ void add_fleet(Forecast& result, const std::optional<FleetForecast>& fleet) {
   for (StageForecast& stage : result.stages) stage.times.fleet += fleet->cost;
 }
 
+/// A checkpoint in time is not replayed, so that it has to be behind the steps that are.
+void check_checkpoint(const Scenario& scenario, const Forecast& forecast) {
+  const auto& saved = scenario.stalls.checkpoint;
+  if (!saved || saved->every <= Seconds{0}) return;
+  const auto steps = static_cast<std::int64_t>(forecast.timeline.steps.size());
+  if (saved->steps_between(forecast.step_time) > steps) return;
+  refuse_key(scenario, "stalls.checkpoint.every",
+             "is " + human(saved->every) + ", within the " + std::to_string(steps) +
+                 " simulated step" + (steps == 1 ? "" : "s") + " of " + human(forecast.step_time) +
+                 ", allowed: a longer time, or every_steps");
+}
+
 /// The step with attention as `loads` has it; nothing: over whole sequences.
 Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal& ideal,
              const RecordedClasses& recorded, RecordedRun* record) {
@@ -197,6 +210,7 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
   if (!(result.step_time.value() <= latest_date)) refuse_late_date();
   add_times(result, setup.network.classes, setup.programs.size());
   add_fleet(result, fleet_forecast(setup, result.step_time));
+  check_checkpoint(scenario, result);
   add_stages(result, scenario, setup.layers, setup.orders);
   // Only clusters of several kinds ask which groups reach where.
   if (setup.kinds)

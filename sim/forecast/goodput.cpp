@@ -9,8 +9,9 @@ namespace {
 constexpr double most_steps = 0x1p53;
 
 /// Work of a step. The step time is the mean of the steps after the first, where there are any, and
-/// step k ends with a checkpoint when every_steps divides k + 1.
+/// step k ends with a checkpoint when every_steps divides k + 1. One in time is never replayed.
 Seconds work_of(const Timeline& timeline, const StallsSpec::Checkpoint& checkpoint) {
+  if (checkpoint.every > Seconds{0}) return timeline.step_time;
   const auto steps = static_cast<std::int64_t>(timeline.steps.size());
   // The first step of several is not in the mean, and its checkpoint neither.
   const std::int64_t first = steps > 1 ? 1 / checkpoint.every_steps : 0;
@@ -66,7 +67,8 @@ std::optional<Reliability> reliability(const Scenario& scenario, const Timeline&
   if (!checkpoint) return result;
   model.checkpoint = checkpoint->blocking_time;
   const Seconds step = work_of(timeline, *checkpoint) + fleet;
-  result.checkpoint_interval = step * static_cast<double>(checkpoint->every_steps);
+  result.checkpoint_steps = checkpoint->steps_between(step);
+  result.checkpoint_interval = step * static_cast<double>(*result.checkpoint_steps);
   result.goodput = goodput(model, *result.checkpoint_interval);
   if (!failures) return result;
   result.optimal_interval = daly_interval(model.checkpoint, *model.mtbf);

@@ -123,8 +123,11 @@ void import_vocabulary(MegatronLaunch& launch) {
                         "model.vocabulary=N, padded as the framework does"});
     return;
   }
-  const std::int64_t multiple =
-      launch.args.count_or("--make-vocab-size-divisible-by", vocabulary_multiple) * launch.tp;
+  const std::int64_t part =
+      launch.args.count_or("--make-vocab-size-divisible-by", vocabulary_multiple);
+  if (part == 0)
+    return launch.args.fail("--make-vocab-size-divisible-by", "is 0, allowed: from 1 up");
+  const std::int64_t multiple = part * launch.tp;
   const std::int64_t tokens = launch.args.count_or("--vocab-size", 1);
   if (multiple < 1) return;
   launch.draft.set("model.vocabulary", (tokens + multiple - 1) / multiple * multiple,

@@ -88,6 +88,7 @@ void import_full(MegatronLaunch& launch, const Setting* granularity) {
   const std::string name = launch.args.text("--recompute-method");
   const std::int64_t n = launch.args.count_or("--recompute-num-layers", 1);
   if (name == "uniform") {
+    if (n == 0) launch.args.fail(*layers, "is 0, allowed: 1");
     if (n > 1)
       launch.args.fail(*layers,
                        "keeps one input for several layers, which no value of training.recompute "

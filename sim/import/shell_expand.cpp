@@ -12,8 +12,7 @@ namespace {
 /// Expansion of more than this is an attack or a mistake.
 constexpr std::size_t most_expanded = 1 << 20;
 
-/// What `${A##pattern}` is followed for; longer ones take too long to compare.
-constexpr int most_stars = 4;
+/// What `${A##pattern}` is followed for; longer values take too long to compare.
 constexpr std::size_t longest_cut = 4096;
 
 bool is_name(char c) {
@@ -52,7 +51,6 @@ bool all_empty(const std::vector<Traced>& values) {
 /// `value` without the prefix (front) or suffix that matches, the shortest or the longest.
 Traced without(const Traced& value, const std::string& pattern, bool front, bool longest) {
   const std::size_t size = value.text.size();
-  if (std::ranges::count(pattern, '*') > most_stars || size > longest_cut) return value;
   std::optional<std::size_t> best;
   for (std::size_t length = 0; length <= size; ++length) {
     const std::string part = value.text.substr(front ? 0 : size - length, length);
@@ -293,7 +291,8 @@ void Shell::expand_parameter(const Traced& source, std::size_t begin, std::size_
   for (const Traced& value : values.value_or(std::vector<Traced>{}))
     spend(value.text.size() + 1, origin);
   const bool known = !values || std::ranges::all_of(*values, &Traced::known);
-  if (length && !known) {
+  const bool counted = all || !values || values->front().is_ascii();
+  if (length && !(known && counted)) {
     out.quoted(unknown(origin));
     return;
   }
@@ -350,8 +349,10 @@ void Shell::expand_operator(const Traced& source, std::size_t at, std::size_t en
     expand(source, at + (twice ? 2 : 1), end, pattern, false);
     const Traced shape = pattern.take_single();
     for (Traced& value : *values)
-      value = value.known() && shape.known() ? without(value, shape.text, kind == '#', twice)
-                                             : unknown(origin);
+      value = value.known() && shape.known() && value.text.size() <= longest_cut &&
+                      is_comparable(shape.text, value)
+                  ? without(value, shape.text, kind == '#', twice)
+                  : unknown(origin);
     return put(*values);
   }
   put({unknown(origin)});

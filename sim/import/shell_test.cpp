@@ -17,9 +17,6 @@ Truth both_true(Truth a, Truth b) {
 }
 Truth either_true(Truth a, Truth b) { return negated(both_true(negated(a), negated(b))); }
 
-/// Patterns with more take too long to compare.
-constexpr int most_pattern_stars = 4;
-
 /// A number as `[ ]` reads it: decimal, blanks around it.
 std::optional<std::int64_t> whole_number(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -139,7 +136,7 @@ Truth Shell::compare(const TestWord& left, const std::string& op, const TestWord
   const std::string &a = left.value.text, &b = right.value.text;
   if (op == "=" || op == "==" || op == "!=") {
     const std::string& shape = right.pattern.text;
-    if (brackets && std::ranges::count(shape, '*') > most_pattern_stars) return Truth::unknown;
+    if (brackets && !is_comparable(shape, left.value)) return Truth::unknown;
     const bool same = brackets ? fnmatch(shape.c_str(), a.c_str(), 0) == 0 : a == b;
     return truth(same == (op != "!="));
   }

@@ -10,6 +10,16 @@ Traced Traced::part(std::size_t begin, std::size_t end) const {
            from.begin() + static_cast<std::ptrdiff_t>(end)}};
 }
 
+bool Traced::is_ascii() const {
+  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+bool is_comparable(const std::string& pattern, const Traced& text) {
+  constexpr int most_stars = 4;  // each takes the time times the length
+  return std::ranges::count(pattern, '*') <= most_stars &&
+         (text.is_ascii() || pattern.find_first_of("?[") == std::string::npos);
+}
+
 Traced Sources::add(const std::string& name, std::string text) {
   // One place more for each file, so that its end is not the beginning of the next.
   const std::uint32_t begin = files_.empty() ? 0 : files_.back().begin + files_.back().size + 1;

@@ -30,12 +30,18 @@ struct Traced {
     from.insert(from.end(), more.from.begin(), more.from.end());
   }
   Traced part(std::size_t begin, std::size_t end) const;
+  /// Whether its bytes are what bash counts as characters in every locale.
+  bool is_ascii() const;
   bool known() const { return text.find(unknown_mark) == std::string::npos; }
   /// Of its first byte; `otherwise` of an empty text.
   std::uint32_t origin(std::uint32_t otherwise = 0) const {
     return from.empty() ? otherwise : from.front();
   }
 };
+
+/// Whether fnmatch() tells of a text what bash would, in little time: `?` and `[` stand for a
+/// character, which may be several bytes.
+bool is_comparable(const std::string& pattern, const Traced& text);
 
 /// The files that were read, one behind the other, so that one number says file, line and column.
 class Sources {

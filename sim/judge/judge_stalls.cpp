@@ -71,7 +71,7 @@ void Job::end_code(Member& a) {
 void Job::save_checkpoint(Member& a) {
   if (input_.step.stalls == nullptr || !input_.step.stalls->spec.checkpoint) return;
   const StallsSpec::Checkpoint& checkpoint = *input_.step.stalls->spec.checkpoint;
-  if ((a.host.step + 1) % checkpoint.every_steps == 0)
+  if (checkpoint.every == Seconds{0} && (a.host.step + 1) % checkpoint.every_steps == 0)
     hold_host(a, checkpoint.blocking_time.value(), true);
 }
 

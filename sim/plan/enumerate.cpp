@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "launchable.hpp"
 #include "least_states.hpp"
 #include "point_classes.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
@@ -30,7 +31,11 @@ class Enumerator {
     bool by_bound = false;
   };
   Enumerator(const PlanSpace& space, std::vector<BaseCosts>& costs, const Keeping& keeping)
-      : space_{space}, dims_{space.dimensions}, costs_{costs}, keeping_{keeping} {
+      : space_{space},
+        dims_{space.dimensions},
+        costs_{costs},
+        launchable_{space},
+        keeping_{keeping} {
     for (const std::string& name : dims_.schedules) {
       schedules_.push_back(&pipeline_schedule(name));
     }
@@ -44,7 +49,7 @@ class Enumerator {
 
  private:
   using Values = std::vector<std::int64_t>;
-  void refuse(const char* reason, double points) { result_.counts.infeasible[reason] += points; }
+  void refuse(const std::string& reason, double points) { result_.counts.infeasible[reason] += points; }
   void branch_base(std::uint32_t base);
   void branch_experts(Strategy strategy);
   void branch_batch(Strategy strategy);
@@ -82,6 +87,7 @@ class Enumerator {
   std::vector<BaseCosts>& costs_;
   std::vector<const PipelineSchedule*> schedules_;
   MomentTable moments_;
+  Launchable launchable_;
   std::vector<Family> families_;
   Enumeration result_;
   const Strategy* only_ = nullptr;  ///< the one point that counts
@@ -332,6 +338,10 @@ void Enumerator::consider(PlanPoint& point, const LayoutEstimate& layout, double
   if (bound >= threshold()) {
     result_.counts.bounded += 1;
     result_.dropped_bound = std::min(result_.dropped_bound, bound);
+    return;
+  }
+  if (const std::string& wrong = launchable_.refusal(point); !wrong.empty()) {
+    refuse(wrong, 1);
     return;
   }
   point.estimate = Seconds{layout.estimate(schedule, point.strategy.zero)};

@@ -39,6 +39,7 @@ class PlanReader {
   PlanReader(Node root, std::string file, const SearchPath& search)
       : root_{std::move(root)}, search_{search} {
     space_.file = std::move(file);
+    space_.presets = search;
   }
 
   PlanSpace read(const std::vector<std::int64_t>& devices);

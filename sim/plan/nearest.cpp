@@ -7,6 +7,7 @@
 
 #include "enumerate.hpp"
 #include "fast_keys.hpp"
+#include "launchable.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 
@@ -126,7 +127,9 @@ std::vector<Constraint> constraints() {
        [](PlanSpec& s) { s.tensor_in_node = false; }},
       {"plan.constraints.least_micro_batches",
        [](const PlanSpec& s) { return s.least_micro_batches > 1; },
-       [](PlanSpec& s) { s.least_micro_batches = 1; }}};
+       [](PlanSpec& s) { s.least_micro_batches = 1; }},
+      {runs_in_key, [](const PlanSpec& s) { return s.runs_in != PlanSpec::RunsIn::any; },
+       [](PlanSpec& s) { s.runs_in = PlanSpec::RunsIn::any; }}};
   using Limit = std::optional<double> PlanSpec::*;
   const std::pair<const char*, Limit> limits[] = {
       {"least_parameters", &PlanSpec::least_parameters},

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "launchable.hpp"
 #include "plan_cost.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
@@ -313,6 +314,9 @@ std::string plan_table(const PlanSpace& space, const PlanResult& result, PlanDet
     return text + placed_text(space, result) + frontier_text(space, result) +
            counts_text(result.counts);
   if (asked) text += frontier_text(space, result);
+  for (const auto& [reason, points] : result.counts.infeasible)
+    if (reason.starts_with(runs_in_key))
+      text += fmt::format("\n  {:.0f} points left out: {}", points, reason);
   return text + fmt::format(
                     "\n  {:.0f} points, {:.0f} of them simulated; --verbose shows more rows, "
                     "the frontier and what was left out\n",

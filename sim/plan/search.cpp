@@ -10,6 +10,7 @@
 #include "compare.hpp"
 #include "enumerate.hpp"
 #include "finalists.hpp"
+#include "launchable.hpp"
 #include "nearest.hpp"
 #include "place_best.hpp"
 #include "point_times.hpp"
@@ -347,14 +348,20 @@ std::vector<PlanPoint> PlanSearch::finalists() const {
 /// A point that has a need of memory has kept every other rule, so that memory is the tightest of
 /// all.
 void PlanSearch::explain_nothing() {
-  const auto& reasons = result_.counts.infeasible;
-  const auto most =
-      std::ranges::max_element(reasons, {}, [](const auto& reason) { return reason.second; });
-  result_.tightest = most == reasons.end() ? "the space is empty" : most->first;
+  const auto most_of = [&](const std::string& begin) {
+    std::pair<std::string, double> most;
+    for (const auto& reason : result_.counts.infeasible)
+      if (reason.first.starts_with(begin) && reason.second > most.second) most = reason;
+    return most.first;
+  };
+  const std::string most = most_of("");
+  result_.tightest = most.empty() ? "the space is empty" : most;
   if (result_.nearest) result_.tightest = "memory";
   result_.relaxed = nearest_feasible(space_);
-  if (result_.relaxed && !result_.relaxed->tightest.empty())
-    result_.tightest = result_.relaxed->tightest;
+  if (!result_.relaxed || result_.relaxed->tightest.empty()) return;
+  // A reason that begins with the constraint says what of it.
+  const std::string& alone = result_.relaxed->tightest;
+  result_.tightest = most_of(alone).empty() ? alone : most_of(alone);
 }
 
 /// Neighbours are tried before dropped points come back, because a better best point closes most of
@@ -381,6 +388,9 @@ PlanResult PlanSearch::run() {
   begin_phase("placing layers");
   result_.placed = place_best(space_, search_, workers_, candidates_to_place(), store_.get(),
                               [&](const PlanPoint& p) { return key_of("place", p); });
+  // Tables of layers were not among the kinds that the enumeration asked.
+  std::erase_if(result_.placed,
+                [&](const PlanPoint& p) { return !launch_refusal(space_, p).empty(); });
   begin_phase("running the finalists and the baseline");
   if (space_.spec.seeds > 0)
     result_.finalists = run_finalists(space_, search_, workers_, finalists(), store_.get(),

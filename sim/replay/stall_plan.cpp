@@ -26,7 +26,8 @@ bool waits_for_data(const StallsSpec& spec) {
   return spec.data_loader && spec.data_loader->time_per_step > Seconds{0};
 }
 bool saves(const StallsSpec& spec) {
-  return spec.checkpoint && spec.checkpoint->blocking_time > Seconds{0};
+  return spec.checkpoint && spec.checkpoint->blocking_time > Seconds{0} &&
+         spec.checkpoint->every == Seconds{0};
 }
 
 /// Persistent differences come on top of what is named.

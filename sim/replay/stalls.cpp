@@ -72,8 +72,11 @@ void Replayer::save_checkpoint(RankIndex r) {
   RankState& rank = ranks_[r];
   const StallsSpec& spec = input_.stalls->spec;
   if (spec.host_sync == StallsSpec::HostSyncAt::step) synchronise(r, host(r).synchronise.value());
-  // Step k, counted from 0, ends with a checkpoint when every_steps divides k + 1.
-  if (!spec.checkpoint || (rank.step + 1) % spec.checkpoint->every_steps != 0) return;
+  // Step k, counted from 0, ends with a checkpoint when every_steps divides k + 1; one in time is
+  // behind the steps replayed.
+  if (!spec.checkpoint || spec.checkpoint->every > Seconds{0} ||
+      (rank.step + 1) % spec.checkpoint->every_steps != 0)
+    return;
   synchronise(r, spec.checkpoint->blocking_time.value());
   const double saved = rank.clocks.main;
   idle(r, saved, saved, ExposedKind::data, {saved, saved}, false);

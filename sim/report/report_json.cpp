@@ -161,6 +161,7 @@ Json data_json(const DataForecast& data, Seconds step_time) {
 void add_reliability(Json& json, const Reliability& r) {
   json["goodput"] = or_null(r.goodput);
   json["reliability"] = {{"cluster_mtbf_s", or_null(r.cluster_mtbf)},
+                         {"checkpoint_steps", or_null(r.checkpoint_steps)},
                          {"checkpoint_interval_s", or_null(r.checkpoint_interval)},
                          {"optimal_interval_s", or_null(r.optimal_interval)},
                          {"optimal_every_steps", or_null(r.optimal_every_steps)},

@@ -141,7 +141,7 @@ std::string reliability_line(const Scenario& scenario, const Forecast& forecast)
   if (!r) return "";
   std::string text = fmt::format("  goodput        {:>10}   ", percent(r->goodput));
   if (r->checkpoint_interval) {
-    text += fmt::format(" checkpoint every {} steps ({})", scenario.stalls.checkpoint->every_steps,
+    text += fmt::format(" checkpoint every {} steps ({})", *r->checkpoint_steps,
                         human(*r->checkpoint_interval));
   } else {
     text += " no checkpoint";

@@ -76,9 +76,13 @@ class RuleReader {
       for (const Node::Entry& entry : rule.set->entries)
         ask_below(entry.key, entry.value, verdicts_);
     if (rule.when == nullptr) return;
-    for (const Node::Entry& entry : rule.when->entries)
+    for (const Node::Entry& entry : rule.when->entries) {
+      const std::string key = key_of_condition(entry.key);
       for (const Node* value : values_of_condition(entry.value).values)
-        verdicts_.push_back({key_of_condition(entry.key), value});
+        verdicts_.push_back({key, value});
+      // What the words one, many, none and some compare with.
+      for (const Node* compared : {&one_, &none_}) verdicts_.push_back({key, compared});
+    }
   }
 
   const KeyVerdict& verdict(const std::string& path, const Node& value) const {
@@ -153,28 +157,37 @@ class RuleReader {
     const KeyVerdict& found = verdict(key, value);
     const bool counts = is_count_word(key);
     const auto number = parse_count(value.text);
-    const bool alone = named.values.size() == 1 && !named.others;
-    const bool taken = found.kind == KeyVerdict::Kind::field && found.wrong.empty();
-    if (taken || (counts && number)) {
-      condition.texts.push_back(taken ? found.text : shortest(*number));
+    if (takes(key, value) || (counts && number)) {
+      condition.texts.push_back(takes(key, value) ? found.text : shortest(*number));
       return {};
     }
     if (found.kind == KeyVerdict::Kind::unknown && !counts)
       return wrong_assignment(describe_keys, key, value);
-    const bool section = found.kind == KeyVerdict::Kind::section;
-    if (!section && alone && (value.is_word("one") || value.is_word("many"))) {
+    const bool alone = named.values.size() == 1 && !named.others;
+    const bool numbers = counts || takes(key, one_), may_lack = takes(key, none_);
+    if (alone && numbers && (value.is_word("one") || value.is_word("many"))) {
       condition.texts = {"1"};
       condition.others = value.text == "many";
       return {};
     }
-    if (alone && (value.is_word("some") || (section && value.is_word("none")))) {
+    if (alone && may_lack && value.is_word("some")) {
       condition.texts = {"none"};
-      condition.others = value.text == "some";
+      condition.others = true;
       return {};
     }
-    if (section) return "is '" + shortened(value.text) + "', allowed: some, none";
-    return counts ? "is '" + shortened(value.text) + "', allowed: one, many, a count"
-                  : found.wrong + ", one, many, some";
+    const std::string is = "is '" + shortened(value.text) + "'";
+    if (counts) return is + ", allowed: one, many, a count";
+    if (found.kind == KeyVerdict::Kind::section)
+      return may_lack ? is + ", allowed: some, none"
+                      : is + ", but this section is always there, allowed: a condition on one of "
+                             "its keys";
+    return found.wrong + (numbers ? ", one, many" : "") + (may_lack ? ", some" : "");
+  }
+
+  /// Whether the key may have that value.
+  bool takes(const std::string& key, const Node& value) const {
+    const KeyVerdict& found = verdict(key, value);
+    return found.kind == KeyVerdict::Kind::field && found.wrong.empty();
   }
 
   void report(const Place& place, const std::string& path, const std::string& message) {
@@ -184,6 +197,8 @@ class RuleReader {
 
   Reading& reading_;
   std::vector<KeyVerdict> verdicts_;
+  const Node one_{.kind = Node::Kind::scalar, .text = "1"};
+  const Node none_{.kind = Node::Kind::scalar, .text = "none"};
 };
 
 }  // namespace

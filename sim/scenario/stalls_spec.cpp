@@ -1,5 +1,8 @@
 #include "stepcast/sim/scenario/stalls_spec.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "optional_part.hpp"
 
 namespace stepcast {
@@ -129,11 +132,27 @@ void describe_pauses(Visitor& visitor, StallsSpec& spec) {
       });
 }
 
+void checkpoint_interval(Visitor& visitor, StallsSpec::Checkpoint& part) {
+  std::size_t which = part.every > Seconds{0} ? 1 : 0;
+  visitor.one_of(
+      which,
+      {{"every_steps",
+        [&](Visitor& v) {
+          v.field({"every_steps", &part.every_steps, "steps from one to the next; or a time: every",
+                   between(1, 1e9), true});
+        }},
+       {"every", [&](Visitor& v) {
+          v.field({"every",
+                   &part.every,
+                   "instead of a number of steps: the first step that ends when so much work is done saves",
+                   between(1e-6, 1e9), true});
+        }}});
+}
+
 void describe_failures(Visitor& visitor, StallsSpec& spec) {
   optional_part(visitor, "checkpoint", "the state is saved now and then", spec.checkpoint,
                 [](Visitor& v, StallsSpec::Checkpoint& part) {
-                  v.field({"every_steps", &part.every_steps, "steps from one to the next",
-                           between(1, 1e9), true});
+                  checkpoint_interval(v, part);
                   v.field({"blocking_time", &part.blocking_time, "for which training waits",
                            time_range, true});
                 });
@@ -161,6 +180,12 @@ void describe(Visitor& visitor, StallsSpec& spec) {
                 "one hash of the flows onto uplinks is drawn; none: the mean of all hashes counts",
                 spec.collisions,
                 [](Visitor& v, StallsSpec::Collisions& part) { seed(v, part.seed); });
+}
+
+std::int64_t StallsSpec::Checkpoint::steps_between(Seconds step) const {
+  if (every <= Seconds{0}) return every_steps;
+  // At least a step, and no more than doubles count exactly.
+  return static_cast<std::int64_t>(std::clamp(std::ceil(every / step), 1.0, 0x1p53));
 }
 
 bool draws(const StallsSpec& spec) {

@@ -21,6 +21,11 @@ TEST(Suggestions, BeginBeforeTheyHoldBeforeTheyAreNear) {
   EXPECT_EQ(did_you_mean("fp8", words), "; did you mean fp8_mixed?");
   const std::vector<std::string> paths{"parallel.tp", "parallel.pp", "training.sequence"};
   EXPECT_EQ(did_you_mean("tp", paths), "; did you mean parallel.tp?");
+  // What others call it comes before what is spelled alike.
+  const std::vector<std::string> batches{"batch_copy", "global_batch", "micro_batch"};
+  EXPECT_EQ(did_you_mean("batch_size", batches), "; did you mean global_batch or micro_batch?");
+  EXPECT_EQ(did_you_mean("--format", std::vector<std::string>{"--json", "--set"}),
+            "; did you mean --json?");
   const std::vector<std::string> clusters{"atlas-800t-a2", "atlas-900-a3", "dgx-h100"};
   EXPECT_EQ(did_you_mean("atlas-800t-a3", clusters),
             "; did you mean atlas-800t-a2 or atlas-900-a3?");

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -65,6 +66,21 @@ TEST(Cli, GoodputIsReportedWhereAsked) {
   EXPECT_GT(saved["goodput"], 0);
   EXPECT_TRUE(saved["reliability"]["cluster_mtbf_s"].is_null());
   EXPECT_TRUE(saved["reliability"]["optimal_every_steps"].is_null());
+  const auto timed = result("{checkpoint: {every: 1h, blocking_time: 30s}}");
+  const double step = timed["step_time_s"];
+  EXPECT_EQ(timed["reliability"]["checkpoint_steps"], std::ceil(3600 / step));
+  EXPECT_EQ(timed["step_time_s"], saved["step_time_s"]);
+  const Ran within = stepcast_run(
+      files, "run '" + pipeline +
+                 "' --set 'stalls.checkpoint={every: 1us, blocking_time: 30s}' --json -");
+  EXPECT_EQ(within.code, 2);
+  EXPECT_NE(within.err.find("stalls.checkpoint.every: is 1.00 us, within the "), std::string::npos)
+      << within.err;
+  const Ran two = stepcast_run(
+      files, "run '" + pipeline +
+                 "' --set 'stalls.checkpoint={every: 1h, every_steps: 5, blocking_time: 30s}'");
+  EXPECT_EQ(two.code, 2);
+  EXPECT_NE(two.err.find("every"), std::string::npos) << two.err;
   const auto fails = result("{" + failures + "}");
   EXPECT_TRUE(fails["goodput"].is_null());
   EXPECT_GT(fails["reliability"]["cluster_mtbf_s"], 0);
@@ -98,6 +114,12 @@ TEST(Cli, WrongUseExitsWithTwoAndSaysWhatIsWrong) {
       {"run '" + pipeline + "' --presets '" + gone + "'", "is no folder"},
       {"predict", "predict: is no command or option"},
       {"--sets", "--sets: is no command or option"},
+      {"valdate x.yaml", "valdate: is no command or option; did you mean validate?"},
+      {"version", "did you mean --version?"},
+      {"run '" + pipeline + "' --tp 4", "--tp: is no option of this command; did you mean --set "
+                                        "parallel.tp=VALUE?"},
+      {"keys gpu memory", "'gpu' is in no key; did you mean device"},
+      {"list models llama nothing", "NAME: is 'nothing'"},
       {"topology clusters/ideal.yaml --devices 0", "is 0, allowed: 1 to 1048576"},
       {"topology clusters/ideal.yaml --devices -8", "is -8, allowed: 1 to 1048576"},
       {"run ''", "file name: is empty"},

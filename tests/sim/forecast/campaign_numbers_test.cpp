@@ -112,6 +112,28 @@ TEST(CampaignNumbers, ThatUsesLessThanAThousandthNeverFinishes) {
   EXPECT_EQ(path("730000s"), 1);
 }
 
+// An interval in time is that of as many whole steps: the same campaign to the bit.
+TEST(CampaignNumbers, CheckpointsInTimeAreThoseOfTheirSteps) {
+  const std::vector<double> f = in_child([] {
+    const auto wall = [](const std::string& interval) {
+      const Scenario s = numbered({"stalls.failures={device_mtbf: 50h, restart: 10s}",
+                                   "stalls.checkpoint={" + interval + ", blocking_time: 100ms}",
+                                   "campaign={steps: 20000, runs: 20}"});
+      return forecast_campaign(s, 1, 1, {});
+    };
+    const CampaignForecast steps = wall("every_steps: 300");
+    const double time = steps.step_time.value() * 299.5;
+    const CampaignForecast timed = wall("every: " + std::to_string(time) + "s");
+    const CampaignForecast rarely = wall("every: 1000000s");
+    return std::vector<double>{steps.wall.mean, timed.wall.mean, steps.mean.saving.value(),
+                               timed.mean.saving.value(), rarely.mean.saving.value()};
+  });
+  ASSERT_EQ(f.size(), 5U);
+  EXPECT_EQ(f[0], f[1]);
+  EXPECT_EQ(f[2], f[3]);
+  EXPECT_DOUBLE_EQ(f[4], 0.1);  // behind the last step alone
+}
+
 // Without checkpoints a thousand steps have to fit between two failures: of x mean distances
 // x / (e^x - 1) is of use, 1.5 % of 6 and 0.05 % of 10.
 TEST(CampaignNumbers, IntervalsMuchLongerThanFailuresAreApartNeverFinish) {

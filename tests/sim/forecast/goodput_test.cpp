@@ -194,6 +194,19 @@ TEST(Reliability, ReplayedCheckpointsAreNoWork) {
   EXPECT_EQ(interval(9, 5, 5), 45);
 }
 
+// The first step that ends when the time is over saves; none of those replayed does.
+TEST(Reliability, CheckpointsInTimeAreAfterWholeSteps) {
+  const auto of = [](double every, double step_time, std::size_t steps) {
+    const StallsSpec::Checkpoint saved{1, Seconds{6}, Seconds{every}};
+    return *reliability(scenario_with(8, saved, {}), steps_of(step_time, steps));
+  };
+  EXPECT_EQ(*of(1800, 7, 3).checkpoint_steps, 258);  // 257 steps end a second too early
+  EXPECT_EQ(of(1800, 7, 3).checkpoint_interval->value(), 258 * 7);
+  EXPECT_DOUBLE_EQ(*of(1800, 7, 3).goodput, 258 * 7 / (258 * 7 + 6.0));
+  EXPECT_EQ(*of(1750, 7, 1).checkpoint_steps, 250);
+  EXPECT_EQ(*of(3, 7, 1).checkpoint_steps, 1);
+}
+
 TEST(Reliability, OptimumIsAtLeastOneStep) {
   const auto r = reliability(scenario_with(8, StallsSpec::Checkpoint{1, Seconds{0}},
                                            StallsSpec::Failures{Seconds{8e6}, Seconds{1}}),

@@ -88,6 +88,14 @@ TEST(Shell, NeverRunsACommand) {
 TEST(Shell, SaysWhereSomethingIsUndecidable) {
   EXPECT_NE(complaint("if [ -f x ]; then A=1; else A=2; fi\npython t.py --x $A").find("run.sh:1:1"),
             std::string::npos);
+  // What bash counts as one character may be several bytes.
+  for (const char* value : {"${#F}", "${F#?}", "${F%[b]}", "${F##*a*b*c*d*e}"})
+    EXPECT_NE(complaint("F=\xc3\xa4" "ab; if [ " + std::string(value) +
+                        " = 3 ]; then A=1; else A=2; fi\npython t.py --x $A")
+                  .find("run.sh:1:"),
+              std::string::npos)
+        << value;
+  EXPECT_EQ(flags("F=\xc3\xa4-8; python t.py --x ${F#*-}"), "--x=8");
   EXPECT_EQ(complaint("if [ -d x ]; then echo there; fi\npython t.py --x 1"), "");
   EXPECT_EQ(complaint("if [ ! -f t.py ]; then exit 1; fi\npython t.py --x 1"), "");
 }

@@ -294,6 +294,20 @@ TEST(Framework, WrongFrameworksAreToldAtTheirPlaces) {
   const std::string asked =
       wrong("  rules:\n    - {when: {parallel.tq: 2}, set: {parallel.zero: 1}, source: a}\n");
   EXPECT_TRUE(contains(asked, "framework.rules.0.when.parallel.tq: is not a known key")) << asked;
+  const auto condition = [&](const std::string& when) {
+    return wrong("  rules:\n    - {when: {" + when + "}, set: {parallel.zero: 1}, source: a}\n");
+  };
+  for (const char* word : {"none", "some"}) {
+    const std::string always = condition("communication.gradient: " + std::string(word));
+    EXPECT_TRUE(contains(always, "frameworks/wrong.yaml:7:39: "
+                                 "framework.rules.0.when.communication.gradient: is '" +
+                                     std::string(word) + "', but this section is always there"))
+        << always;
+  }
+  EXPECT_TRUE(contains(condition("model.moe: few"), "is 'few', allowed: some, none"));
+  // No word of a condition stands for a value that the key never has.
+  EXPECT_TRUE(contains(condition("parallel.tp: some"), "parallel.tp: is 'some'"));
+  EXPECT_TRUE(contains(condition("training.precision: many"), "precision: is 'many'"));
   const std::string contradiction = wrong(
       "  rules:\n    - {set: {parallel.zero: 1}, source: a}\n"
       "    - {set: {parallel.zero: 2}, source: b}\n");

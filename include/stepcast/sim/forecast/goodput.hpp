@@ -33,7 +33,8 @@ Seconds daly_interval(Seconds checkpoint, Seconds mtbf);
 /// nothing: without failures there is no optimum, without checkpoints no goodput.
 struct Reliability {
   std::optional<Seconds> cluster_mtbf;         ///< mean time between failures of any device
-  std::optional<Seconds> checkpoint_interval;  ///< work between two checkpoints
+  std::optional<std::int64_t> checkpoint_steps;
+  std::optional<Seconds> checkpoint_interval;  ///< work of those steps, between two checkpoints
   std::optional<double> goodput;
   std::optional<Seconds> optimal_interval;          ///< Daly's
   std::optional<std::int64_t> optimal_every_steps;  ///< in whole steps, the better neighbour

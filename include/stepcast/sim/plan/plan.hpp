@@ -27,6 +27,9 @@ const char* name(PlanMeasure measure);
 struct PlanSpec {
   enum class Objective { step_time, tokens_per_device, pareto, cost, throughput, energy, memory };
   Objective objective = Objective::step_time;
+  /// The framework whose launch files have to say the plan.
+  enum class RunsIn { any, megatron, mindspeed, mindformers };
+  RunsIn runs_in = RunsIn::any;
   std::vector<std::string> frontier;  ///< two names of plan_measures(); empty: by the objective
   Bytes memory_reserve{0};        ///< kept free on each device, next to the cluster's own reserve
   std::int64_t top = 20;          ///< points that are simulated at least
@@ -85,6 +88,7 @@ class PointClasses;
 struct PlanSpace {
   std::string file;
   std::vector<std::string> overrides;  ///< of the command line, before those of a point
+  SearchPath presets;                  ///< where those that the file names are looked for
   std::string baseline;                ///< where spec.baseline was found
   PlanSpec spec;
   std::vector<PlanBase> bases;

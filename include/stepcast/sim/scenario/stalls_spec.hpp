@@ -83,6 +83,10 @@ struct StallsSpec {
   struct Checkpoint {
     std::int64_t every_steps = 1;
     Seconds blocking_time{0};
+    Seconds every{0};  ///< of work, in place of a number of steps; 0: as many as every_steps says
+
+    /// Steps of work from one to the next: the first that ends when `every` is over saves.
+    std::int64_t steps_between(Seconds step) const;
     friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
   };
   struct Failures {
