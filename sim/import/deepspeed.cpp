@@ -37,9 +37,11 @@ std::vector<Setting> without_auto(std::vector<Setting> settings, const DeepSpeed
       setting.words = {std::to_string(*job.hidden * *job.hidden)};
   const bool known = !job.precision.empty();
   for (Setting& setting : settings)
-    if (known && is_auto(setting) && says_precision(setting))
+    if (known && is_auto(setting) && says_precision(setting)) {
+      draft.use(setting);
       setting.words = {setting.name.starts_with("fp") == (job.precision == "fp16") ? "true"
                                                                                    : "false"};
+    }
   const auto precision = std::ranges::find_if(
       settings, [](const Setting& s) { return is_auto(s) && says_precision(s); });
   if (precision != settings.end() && !draft.given("training.precision"))
@@ -47,6 +49,7 @@ std::vector<Setting> without_auto(std::vector<Setting> settings, const DeepSpeed
                  "is auto, which the Trainer fills in; give --set training.precision=bf16"});
   std::erase_if(settings, [&](const Setting& setting) {
     if (!is_auto(setting)) return false;
+    draft.use(setting);
     const auto flag = find_flag(Framework::deepspeed, setting.name);
     const std::string key(flag->key);
     if (draft.given(key)) draft.set(key, std::string(), {&setting});  // which --set replaces
@@ -192,8 +195,11 @@ void import_rest(Json& json) {
     args.fail(*optimizer, "is '" + name + "', allowed: Adam, AdamW, FusedAdam");
   if (name.starts_with("OneBit") || name.starts_with("ZeroOne") || name.starts_with("CPU"))
     args.fail(*optimizer, "is '" + name + "', allowed: Adam, AdamW, FusedAdam");
-  draft.set("runtime.optimizer", std::string("fused"), {optimizer},
-            optimizer == nullptr ? "DeepSpeed's own Adam" : "");
+  const Setting* plain = args.find("optimizer.params.torch_adam");
+  const bool torch = plain != nullptr && args.on(plain->name);
+  if (optimizer != nullptr || !json.job.trainer)
+    draft.set("runtime.optimizer", std::string(torch ? "elementwise" : "fused"), {optimizer, plain},
+              optimizer == nullptr ? "DeepSpeed's own Adam" : "");
   if (const Setting* host = args.find("activation_checkpointing.cpu_checkpointing");
       host != nullptr && args.on(host->name))
     draft.set("training.offload.activations", 1, {host});

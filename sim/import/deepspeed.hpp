@@ -14,6 +14,7 @@ struct DeepSpeedJob {
   std::optional<std::int64_t> hidden = {};
   /// bf16 or fp16, where the Trainer's own settings are known, so that no `auto` is open.
   std::string precision = {};
+  bool trainer = false;  ///< the Trainer brings its optimizer where the JSON has none
 };
 
 /// Checks the JSON and sets its keys over those of the draft. What a script says as well must be

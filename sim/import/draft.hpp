@@ -50,6 +50,8 @@ class Draft {
   /// The value of a key as a whole number, --set before flags.
   std::optional<std::int64_t> count(std::string_view path) const;
   void note(const Setting& setting, const std::string& message);
+  /// A setting whose effect stands in keys of other settings, such as the name of a file.
+  void use(const Setting& setting) { used_.insert(setting.shown()); }
   /// A setting whose flag has an effect: one that stands behind no key, note or error in the end
   /// is said to change nothing.
   void expect(const Setting& setting) { expected_.push_back({setting.place, setting.shown(), {}}); }

@@ -71,6 +71,16 @@ constexpr Flag deepspeed_table[] = {
      "inputs of layers in parts over the tensor ranks", false, "false"},
     {"activation_checkpointing.cpu_checkpointing", one, taken, "training.offload.activations",
      "true: 1"},
+    {"bf16.bf16_master_weights_and_grads", one, refused, "training.master_weights",
+     "weights, gradients and states in BF16 alone", false, "false"},
+    {"bf16.bf16_optimizer_states", one, refused, "training.first_moment", "moments of Adam in BF16",
+     false, "false"},
+    {"fp16.fp16_master_weights_and_grads", one, refused, "training.master_weights",
+     "weights, gradients and states in FP16 alone", false, "false"},
+    {"autotuning.enabled", one, refused, "training.micro_batch", "sizes that are tried in turn",
+     false, "false"},
+    {"optimizer.params.torch_adam", one, taken, "runtime.optimizer",
+     "true: elementwise, PyTorch's own"},
     {"optimizer.type", one, taken, "runtime.optimizer",
      "Adam, AdamW, FusedAdam: fused; others are refused"},
     {"tensor_parallel.autotp_size", one, taken, "parallel.tp", "0 and 1: none"},
@@ -127,23 +137,25 @@ constexpr Flag megatron_deepspeed_table[] = {
     {"--disable-moe-token-dropping", none, taken, "moe.capacity_factor", "none"},
     {"--num-key-value-heads", one, taken, "model.attention.kv_heads",
      "those of the queries unless given"},
-    {"--deepspeed-activation-checkpointing",
-     none,
-     ignored,
-     {},
-     "whose rebuild it is: --checkpoint-activations says whether"},
+    {"--deepspeed-activation-checkpointing", none, taken, "training.offload.activations",
+     "counts with --checkpoint-in-cpu alone: whose rebuild it is"},
     {"--checkpoint-activations", none, taken, "training.recompute", "full"},
     {"--checkpoint-num-layers", one, taken, "training.recompute", "1 unless given"},
     {"--use-flash-attn-v1", none, taken, "training.attention", "fused"},
     {"--use-flash-attn-v2", none, taken, "training.attention", "fused"},
     {"--use-flash-attn-triton", none, taken, "training.attention", "flash_triton"},
     {"--use-flash-attn-builder", none, taken, "training.attention", "fused"},
+    {"--kd", none, refused, "training", "a training with more models than one"},
+    {"--data-efficiency-curriculum-learning", none, refused, "training.sequence",
+     "a length that grows during training"},
+    {"--synchronize-each-layer", none, unmodelled, "runtime.dispatch", "waits at every layer"},
     {"--mlp-type", one, refused, "model.moe.shared_experts", "an MLP beside the experts", false,
      "standard"},
     {"--cpu-optimizer", none, refused, "training.offload.optimizer",
      "an update on the processor of the host"},
     {"--remote-device", one, refused, "training.offload", "parameters on the host", false, "none"},
-    {"--checkpoint-in-cpu", none, taken, "training.offload.activations", "1"},
+    {"--checkpoint-in-cpu", none, taken, "training.offload.activations",
+     "1; counts with --deepspeed-activation-checkpointing"},
     {"--partition-activations", none, refused, "training.recompute",
      "inputs of layers in parts over the tensor ranks"},
     {"--use-tutel", none, unmodelled, "moe.permutation", "kernels of Tutel"},
@@ -157,9 +169,9 @@ constexpr IgnoredFlags megatron_deepspeed_ignored_table[] = {
      "moe-eval-capacity-factor moe-min-capacity moe-loss-coeff create-moe-param-group inference "
      "ds-inference ds-pipeline-enabled"},
     {"checkpoints, data, the launcher",
-     "universal-checkpoint contigious-checkpointing synchronize-each-layer profile-backward "
-     "return-data-index data-efficiency-curriculum-learning train-idx-path hidden-size-teacher "
-     "num-layers-teacher load-teacher kd zero-contigious-gradients zero-reduce-bucket-size "
+     "universal-checkpoint contigious-checkpointing profile-backward "
+     "return-data-index train-idx-path hidden-size-teacher num-layers-teacher load-teacher "
+     "zero-contigious-gradients zero-reduce-bucket-size "
      "zero-allgather-bucket-size zero-reduce-scatter deepscale deepscale_config deepspeed_mpi "
      "tokenizer-kwargs aml-data-download-path custom-token-counting reset-iteration "
      "load-tag ds_fused_adam force-ds-sequence-parallel"},

@@ -46,12 +46,21 @@ constexpr Flag mindspeed_fsdp2_table[] = {
      "kernels that give the same bits every time", false, "False"},
     {"training.router_aux_loss_coef", one, taken, "moe.router.aux_loss", "true unless 0"},
     {"model.quant_recipe_name", one, refused, "training.fp8_recipe", "layers in MXFP8"},
-    {"optimization.use_flash_attn", one, taken, "training.attention",
-     "fused, as PyTorch's own attention is"},
     {"optimization.use_fused_rmsnorm", one, taken, "runtime.kernels.norm", "fused, else unfused"},
     {"optimization.use_fused_rotary_pos_emb", one, taken, "runtime.kernels.rope",
      "fused, else unfused"},
     {"optimization.moe_grouped_gemm", one, taken, "moe.experts", "grouped, else sequential"},
+    {"training.use_fused_rmsnorm", one, taken, "runtime.kernels.norm",
+     "as optimization.use_fused_rmsnorm, in older versions"},
+    {"training.use_fused_rotary_pos_emb", one, taken, "runtime.kernels.rope",
+     "as optimization.use_fused_rotary_pos_emb, in older versions"},
+    {"training.moe_grouped_gemm", one, taken, "moe.experts",
+     "as optimization.moe_grouped_gemm, in older versions"},
+    {"training.chunk_loss_size", one, unmodelled, "training.cross_entropy",
+     "logits in chunks: less memory at the head"},
+    {"model.quant_converters", any, refused, "training.fp8_recipe", "layers in MXFP8", false, "[]"},
+    {"model.resize_vocab", one, unmodelled, "model.vocabulary", "rows for new words", false,
+     "False"},
     {"optimization.chunk_loss_size", one, unmodelled, "training.cross_entropy",
      "logits in chunks: less memory at the head"},
     {"parallel.num_to_forward_prefetch", one, unmodelled, "parallel.zero",
@@ -70,6 +79,7 @@ constexpr IgnoredFlags mindspeed_fsdp2_ignored_table[] = {
      "parallel.tp_rowwise parallel.ep_modules parallel.ep_fsdp_modules parallel.chunk_mbs "
      "parallel.chunk_mbs_batch_dim parallel.chunk_mbs_modules parallel.chunk_mbs_arg_indexs "
      "parallel.chunk_mbs_kwarg_names"},
+    {"attention is fused without it, too: PyTorch's own", "optimization.use_flash_attn"},
     {"kernels that are assumed",
      "optimization.use_triton_gdn optimization.use_flash_gdn optimization.gdn_chunk_size "
      "optimization.use_sparse_flash_attn optimization.use_fused_lightning_indexer "

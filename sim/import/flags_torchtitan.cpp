@@ -110,6 +110,26 @@ constexpr Flag torchtitan_table[] = {
      "replicas that exchange now and then", false, "false"},
     {"activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns", any, unmodelled,
      "training.recompute", "products that are rebuilt with selective op alone"},
+    {"training.deterministic", one, unmodelled, "runtime.kernels",
+     "kernels that give the same bits every time", false, "false"},
+    {"debug.deterministic", one, unmodelled, "runtime.kernels",
+     "kernels that give the same bits every time", false, "false"},
+    {"compile.backend", one, unmodelled, "runtime.fusion", "another compiler", false, "inductor"},
+    {"comm.mode", one, refused, "parallel.tp", "a run without communication", false, "default"},
+    {"experimental.custom_import", one, unmodelled, "model", "code that replaces parts", false, ""},
+    {"float8.moe_fqns_prototype", any, refused, "training.fp8_recipe", "experts in FP8", false,
+     "[]"},
+    {"quantize.grouped_mm.float8.fqns", any, refused, "training.fp8_recipe", "experts in FP8",
+     false, "[]"},
+    {"mx.moe_fqns_prototype", any, refused, "training.fp8_recipe", "experts in MXFP8", false, "[]"},
+    {"quantize.grouped_mm.mx.fqns", any, refused, "training.fp8_recipe", "experts in MXFP8", false,
+     "[]"},
+    {"float8.precompute_float8_dynamic_scale_for_fsdp", one, unmodelled,
+     "communication.parameter.precision", "scales of all weights at once", false, "false"},
+    {"quantize.linear.float8.precompute_float8_dynamic_scale_for_fsdp", one, unmodelled,
+     "communication.parameter.precision", "scales of all weights at once", false, "false"},
+    {"float8.force_recompute_fp8_weight_in_bwd", one, unmodelled, "training.fp8_recipe",
+     "casts again in the backward pass", false, "false"},
     {"optimizer.name", one, lacking, "training.optimizer", "optimizers other than Adam", false,
      "AdamW"},
 };
@@ -122,11 +142,11 @@ constexpr IgnoredFlags torchtitan_ignored_table[] = {
     {"optimizer and learning rate", "optimizer lr_scheduler"},
     {"data and length of the training",
      "training.dataset training.dataset_path training.steps training.max_norm training.seed "
-     "training.deterministic training.gc_freq training.gc_debug training.dataloader "
+     "training.gc_freq training.gc_debug training.dataloader "
      "training.debug_moe_force_load_balance "
      "model.hf_assets_path model.tokenizer_path model.print_after_conversion "},
     {"how kernels are found",
-     "compile.backend float8 quantize activation_checkpoint mx  "
+     "float8 quantize activation_checkpoint mx  "
      " parallelism.spmd_backend "
      "parallelism.context_parallel_load_balancer parallelism.context_parallel_ptrr_mask_key"},
 };

@@ -10,6 +10,7 @@ using enum Treatment;
 
 constexpr Flag trainer_table[] = {
     {"--model_name_or_path", one, taken, "model", "a Hugging Face model"},
+    {"--config_name", one, taken, "model", "as --model_name_or_path, before it"},
     {"--per_device_train_batch_size", one, taken, "training.micro_batch", "8 unless given"},
     {"--gradient_accumulation_steps", one, taken, "training.global_batch", "micro x steps x DP"},
     {"--max_seq_length", one, taken, "training.sequence", ""},
@@ -39,6 +40,25 @@ constexpr Flag trainer_table[] = {
     {"--lora_target", any, taken, "training.adapters.targets", "all unless given"},
     {"--lora_dropout", one, taken, "training.adapters.dropout", "above 0"},
     {"--load_in_4bit", any, taken, "training.adapters.frozen", "nf4"},
+    {"--load_in_8bit", any, refused, "training.adapters.frozen", "frozen weights of eight bits",
+     false, "False"},
+    {"--use_dora", any, refused, "training.adapters", "magnitudes beside the adapters", false,
+     "False"},
+    {"--lora_modules_to_save", any, lacking, "training.adapters.trained", "modules trained whole"},
+    {"--fsdp_config", any, refused, "parallel.zero", "a file of settings; say them by --fsdp"},
+    {"--stage", one, refused, "training", "a training with more models than one", false, "pt|sft"},
+    {"--torch_dtype", one, unmodelled, "training.master_weights",
+     "the type of loaded weights; FP32 is kept beside it"},
+    {"--dtype", one, unmodelled, "training.master_weights", "as --torch_dtype"},
+    {"--group_by_length", any, unmodelled, "schedule.data.documents", "samples of like lengths",
+     false, "False"},
+    {"--padding_free", any, unmodelled, "schedule.data.documents", "samples without padding", false,
+     "False"},
+    {"--full_determinism", any, unmodelled, "runtime.kernels",
+     "kernels that give the same bits every time", false, "False"},
+    {"--ddp_find_unused_parameters", any, unmodelled, "runtime.kernels",
+     "a search of the graph for parameters without a gradient", false, "False"},
+    {"--torch_empty_cache_steps", one, unmodelled, "stalls", "memory that is given back"},
     {"--neftune_noise_alpha", one, unmodelled, "runtime.kernels", "noise on the embeddings", false,
      "0"},
 };
@@ -52,16 +72,23 @@ constexpr IgnoredFlags trainer_ignored_table[] = {
      "logging_strategy logging_first_step save_strategy save_steps save_total_limit "
      "save_only_model save_safetensors seed data_seed dataloader_num_workers "
      "dataloader_drop_last dataloader_pin_memory dataloader_persistent_workers run_name report_to "
-     "remove_unused_columns ddp_timeout ddp_find_unused_parameters local_rank tf32 "
+     "remove_unused_columns ddp_timeout local_rank tf32 "
      "resume_from_checkpoint ignore_data_skip load_best_model_at_end metric_for_best_model "
-     "group_by_length gradient_checkpointing_kwargs push_to_hub hub_model_id disable_tqdm "
+     "gradient_checkpointing_kwargs push_to_hub hub_model_id disable_tqdm "
      "log_level tokenizer_name train_file validation_file dataset_name dataset_config_name "
      "data_path dataset dataset_dir template trust_remote_code cache_dir streaming "
      "preprocessing_num_workers dataset_num_proc max_train_samples max_eval_samples "
-     "validation_split_percentage use_fast_tokenizer config_name low_cpu_mem_usage "
-     "overwrite_cache torch_empty_cache_steps include_tokens_per_second lazy_preprocess "
-     "eval_on_start prediction_loss_only full_determinism fsdp_transformer_layer_cls_to_wrap "
-     "plot_loss max_samples stage torch_dtype"},
+     "validation_split_percentage use_fast_tokenizer low_cpu_mem_usage "
+     "overwrite_cache include_tokens_per_second lazy_preprocess "
+     "eval_on_start prediction_loss_only fsdp_transformer_layer_cls_to_wrap "
+     "plot_loss max_samples hub_token hub_strategy hub_private_repo greater_is_better "
+     "include_num_input_tokens_seen logging_nan_inf_filter log_level_replica log_on_each_node "
+     "save_on_each_node skip_memory_metrics dataloader_prefetch_factor eval_delay "
+     "eval_accumulation_steps bf16_full_eval fp16_full_eval label_smoothing_factor model_revision "
+     "use_rslora lora_task_type lora_bias use_bnb_nested_quant bnb_4bit_quant_type "
+     "dataset_text_field dataset_kwargs dataset_batch_size dataset_train_split dataset_test_split "
+     "eos_token pad_token completion_only_loss assistant_only_loss eval_packing "
+     "model_type keep_linebreaks preprocessing_batch_size"},
 };
 
 constexpr Flag llama_factory_table[] = {
@@ -90,6 +117,24 @@ constexpr Flag llama_factory_table[] = {
     {"lora_target", any, taken, "training.adapters.targets", "all unless given"},
     {"lora_dropout", one, taken, "training.adapters.dropout", "above 0"},
     {"stage", one, refused, "training", "a training with more models than one", false, "pt|sft"},
+    {"freeze_language_model", one, refused, "training.adapters", "a part that is not trained",
+     false, "false"},
+    {"use_dora", one, refused, "training.adapters", "magnitudes beside the adapters", false,
+     "false"},
+    {"additional_target", any, lacking, "training.adapters.trained", "modules trained whole"},
+    {"resize_vocab", one, unmodelled, "model.vocabulary", "rows for new words", false, "false"},
+    {"moe_aux_loss_coef", one, unmodelled, "moe.router.aux_loss", "the router's loss"},
+    {"ddp_find_unused_parameters", one, unmodelled, "runtime.kernels",
+     "a search of the graph for parameters without a gradient", false, "false"},
+    {"use_unsloth_gc", one, refused, "training.offload.activations",
+     "inputs of rebuilt layers on the host", false, "false"},
+    {"fsdp_config", any, refused, "parallel.zero", "a file of settings; say them by fsdp"},
+    {"fsdp_config.fsdp_offload_params", one, refused, "training.offload", "parameters on the host",
+     false, "false"},
+    {"fsdp_config.fsdp_reshard_after_forward", one, taken, "parallel.zero", "false: 2"},
+    {"fsdp_config.reshard_after_forward", one, taken, "parallel.zero", "false: 2"},
+    {"fsdp_config.activation_checkpointing", one, taken, "training.recompute", "true: full"},
+    {"fsdp_config.fsdp_activation_checkpointing", one, taken, "training.recompute", "true: full"},
     {"use_unsloth", one, refused, "runtime.kernels", "kernels of Unsloth", false, "false"},
     {"use_badam", one, refused, "runtime.optimizer", "an optimizer of blocks", false, "false"},
     {"use_galore", one, refused, "runtime.optimizer", "an optimizer of low rank", false, "false"},
@@ -116,8 +161,16 @@ constexpr IgnoredFlags llama_factory_ignored_table[] = {
      "gradient_checkpointing_kwargs ray_run_name ray_storage_path ray_num_workers "
      "resources_per_worker placement_strategy double_quantization quantization_method  "
      "lora_alpha   rope_scaling train_on_prompt mask_history "
-     "ddp_find_unused_parameters tool_format default_system resize_vocab cache_dir "
-     "fsdp_config use_dft_loss use_asft_loss"},
+     "tool_format default_system cache_dir logging_strategy logging_first_step log_level "
+     "use_dft_loss use_asft_loss split_special_tokens use_fast_tokenizer model_revision "
+     "low_cpu_mem_usage new_special_tokens add_tokens add_special_tokens loraplus_lr_ratio "
+     "use_rslora pissa_init pissa_iter create_new_adapter adapter_name_or_path "
+     "dataloader_pin_memory dataloader_persistent_workers dataloader_prefetch_factor "
+     "remove_unused_columns include_num_input_tokens_seen use_swanlab swanlab_project "
+     "swanlab_run_name swanlab_mode adam_epsilon buffer_size ignore_pad_token_for_loss "
+     "preprocessing_batch_size data_shared_file_system eval_on_each_dataset push_to_hub hub_token "
+     "hf_hub_token predict_with_generate compute_accuracy upcast_layernorm print_param_status "
+     "save_safetensors load_best_model_at_end metric_for_best_model greater_is_better tf32"},
 };
 
 constexpr Flag axolotl_table[] = {
@@ -133,7 +186,43 @@ constexpr Flag axolotl_table[] = {
     {"fsdp", any, taken, "parallel.zero",
      "full_shard 3, shard_grad_op 2, hybrid_shard 3 in each node"},
     {"fsdp_config.reshard_after_forward", one, taken, "parallel.zero", "false: 2"},
+    {"fsdp_config.fsdp_reshard_after_forward", one, taken, "parallel.zero", "false: 2"},
     {"fsdp_config.fsdp_sharding_strategy", one, taken, "parallel.zero", "as fsdp"},
+    {"fsdp_config.activation_checkpointing", one, taken, "training.recompute", "true: full"},
+    {"fsdp_config.fsdp_activation_checkpointing", one, taken, "training.recompute", "true: full"},
+    {"fsdp_config.mixed_precision_policy", one, taken, "training.precision", "bf16, fp16"},
+    {"fsdp_config.fsdp_backward_prefetch", one, unmodelled, "parallel.zero",
+     "how far ahead parameters are gathered", false, "BACKWARD_PRE"},
+    {"fsdp_config.fsdp_forward_prefetch", one, unmodelled, "parallel.zero",
+     "how far ahead parameters are gathered", false, "false"},
+    {"overrides_of_model_config",
+     any,
+     refused,
+     "model",
+     "another model than its folder says",
+     false,
+     {},
+     true},
+    {"model_config", any, refused, "model", "another model than its folder says", false, {}, true},
+    {"s2_attention", one, refused, "model.attention.window", "shifted windows", false, "false"},
+    {"lora_mlp_kernel", one, unmodelled, "training.adapters", "adapters inside one kernel", false,
+     "false"},
+    {"lora_qkv_kernel", one, unmodelled, "training.adapters", "adapters inside one kernel", false,
+     "false"},
+    {"lora_o_kernel", one, unmodelled, "training.adapters", "adapters inside one kernel", false,
+     "false"},
+    {"liger_layer_norm", one, unmodelled, "runtime.kernels.norm", "norms with means in one kernel",
+     false, "false"},
+    {"cut_cross_entropy", one, unmodelled, "training.cross_entropy",
+     "the loss in one kernel with its head: less memory", false, "false"},
+    {"plugins", any, unmodelled, "runtime.kernels", "code that replaces kernels", false,
+     "axolotl.integrations.liger.LigerPlugin"},
+    {"ddp_find_unused_parameters", one, unmodelled, "runtime.kernels",
+     "a search of the graph for parameters without a gradient", false, "false"},
+    {"group_by_length", one, unmodelled, "schedule.data.documents", "samples of like lengths",
+     false, "false"},
+    {"peft_use_dora", one, refused, "training.adapters", "magnitudes beside the adapters", false,
+     "false"},
     {"fsdp_config.offload_params", one, refused, "training.offload", "parameters on the host",
      false, "false"},
     {"fsdp_config.fsdp_offload_params", one, refused, "training.offload", "parameters on the host",
@@ -156,6 +245,7 @@ constexpr Flag axolotl_table[] = {
     {"adapter", one, taken, "training.adapters", "lora, qlora; absent: none"},
     {"lora_r", one, taken, "training.adapters.rank", "8 unless given"},
     {"lora_target_modules", any, taken, "training.adapters.targets", "all unless given"},
+    {"lora_target_linear", one, taken, "training.adapters.targets", "true: all"},
     {"lora_dropout", one, taken, "training.adapters.dropout", "above 0"},
     {"lora_modules_to_save", any, lacking, "training.adapters.trained", "modules trained whole"},
     {"unfrozen_parameters", any, refused, "training", "a part of the parameters"},
@@ -174,19 +264,26 @@ constexpr IgnoredFlags axolotl_ignored_table[] = {
      "output_dir learning_rate lr_scheduler datasets logging_steps num_epochs tf32 warmup_ratio "
      "warmup_steps saves_per_epoch val_set_size weight_decay wandb_name wandb_watch wandb_project "
      "wandb_log_model wandb_entity wandb_run_id evals_per_epoch dataset_prepared_path "
-     "special_tokens resume_from_checkpoint chat_template tokenizer_type model_type plugins "
+     "special_tokens resume_from_checkpoint chat_template tokenizer_type model_type "
      "trust_remote_code strict eval_sample_packing remove_unused_columns eot_tokens "
-     "skip_prepare_dataset processor_type fsdp_version fsdp_config max_steps save_steps "
+     "skip_prepare_dataset processor_type fsdp_version max_steps save_steps "
+     "fsdp_config.auto_wrap_policy fsdp_config.fsdp_auto_wrap_policy "
+     "fsdp_config.transformer_layer_cls_to_wrap fsdp_config.fsdp_transformer_layer_cls_to_wrap "
+     "fsdp_config.cpu_ram_efficient_loading fsdp_config.fsdp_cpu_ram_efficient_loading "
+     "fsdp_config.state_dict_type fsdp_config.fsdp_state_dict_type "
+     "fsdp_config.final_state_dict_type fsdp_config.fsdp_version "
+     "fsdp_config.sync_module_states fsdp_config.fsdp_sync_module_states "
+     "fsdp_config.use_orig_params fsdp_config.fsdp_use_orig_params "
+     "fsdp_config.limit_all_gathers fsdp_config.fsdp_limit_all_gathers "
      "loss_watchdog_threshold loss_watchdog_patience seed tokenizer_use_mistral_common "
-     "ddp_find_unused_parameters adam_beta1 adam_beta2 adam_epsilon max_grad_norm train_on_inputs "
-     "group_by_length save_total_limit gradient_checkpointing_kwargs save_strategy  "
-     "lora_alpha  lora_target_linear  lora_model_dir "
-     " lora_fan_in_fan_out lora_mlp_kernel lora_qkv_kernel lora_o_kernel "
-     "liger_layer_norm early_stopping_patience test_datasets tokens hub_model_id "
-     "pretraining_dataset local_rank debug tokenizer_config model_config eval_batch_size "
+     "adam_beta1 adam_beta2 adam_epsilon max_grad_norm train_on_inputs "
+     "save_total_limit gradient_checkpointing_kwargs save_strategy  "
+     "lora_alpha lora_model_dir lora_fan_in_fan_out peft_use_rslora lr_quadratic_warmup "
+     "early_stopping_patience test_datasets tokens hub_model_id "
+     "pretraining_dataset local_rank debug tokenizer_config eval_batch_size "
      "eval_steps is_llama_derived_model save_safetensors cosine_min_lr_ratio dataset_processes "
-     "dataloader_num_workers shuffle_merged_datasets overrides_of_model_config save_only_model "
-     "ddp_timeout xformers_attention s2_attention"},
+     "dataloader_num_workers shuffle_merged_datasets save_only_model "
+     "ddp_timeout xformers_attention"},
 };
 
 constexpr Flag ms_swift_table[] = {
@@ -204,15 +301,23 @@ constexpr Flag ms_swift_table[] = {
     {"--fp16", any, taken, "training.precision", "fp16"},
     {"--deepspeed", one, taken, "parallel.zero", "zero0 to zero3, or a JSON"},
     {"--fsdp", any, taken, "parallel.zero", "fsdp2: 3"},
-    {"--gradient_checkpointing", one, taken, "training.recompute", "full unless false"},
+    {"--gradient_checkpointing", any, taken, "training.recompute", "full unless false"},
     {"--attn_impl", one, taken, "training.attention", "eager unfused, else fused"},
     {"--optim", one, taken, "runtime.optimizer", "adamw_torch elementwise, with fused fused"},
-    {"--use_liger_kernel", one, taken, "runtime.kernels",
+    {"--use_liger_kernel", any, taken, "runtime.kernels",
      "norms, rotary positions, activations and the loss in one kernel each"},
-    {"--packing", one, taken, "schedule.data.documents", "full sequences"},
-    {"--padding_free", one, unmodelled, "schedule.data.documents", "samples without padding", false,
+    {"--packing", any, taken, "schedule.data.documents", "full sequences"},
+    {"--padding_free", any, unmodelled, "schedule.data.documents", "samples without padding", false,
      "false"},
     {"--sequence_parallel_size", one, taken, "parallel.cp", "", true},
+    {"--freeze_llm", any, refused, "training.adapters", "a part that is not trained", false,
+     "false"},
+    {"--task_type", one, refused, "model.vocabulary", "another head", false, "causal_lm"},
+    {"--modules_to_save", any, lacking, "training.adapters.trained", "modules trained whole"},
+    {"--use_dora", one, refused, "training.adapters", "magnitudes beside the adapters", false,
+     "false"},
+    {"--router_aux_loss_coef", one, unmodelled, "moe.router.aux_loss", "the router's loss", false,
+     "0"},
     {"--quant_bits", one, taken, "training.adapters.frozen", "4: nf4"},
     {"--quant_method", one, refused, "training.adapters.frozen", "another form of four bits", false,
      "bnb"},
@@ -223,8 +328,8 @@ constexpr IgnoredFlags ms_swift_ignored_table[] = {
      "dataset val_dataset learning_rate logging_steps save_steps save_total_limit "
      "num_train_epochs eval_steps dataloader_num_workers warmup_ratio output_dir "
      "per_device_eval_batch_size load_from_cache_file split_dataset_ratio dataset_num_proc "
-     "model_name model_author system task_type save_only_model freeze_vit freeze_aligner "
-     "freeze_llm eval_strategy external_plugins dataloader_drop_last report_to "
+     "model_name model_author system save_only_model freeze_vit freeze_aligner "
+     "eval_strategy external_plugins dataloader_drop_last report_to "
      "use_chat_template label_names to_cached_dataset cached_dataset cached_val_dataset "
      "save_strategy enable_thinking truncation_strategy max_steps loss_scale streaming "
      "gradient_checkpointing_kwargs agent_template template lr_scheduler_type weight_decay "

@@ -55,6 +55,8 @@ void translate_experts(FlagTranslation& all, Arguments& args) {
                       : all.add_default("--moe-layer-freq", pattern);
   if (all.find("--disable-moe-token-dropping") == nullptr) {
     const Setting* capacity = all.find("--moe-train-capacity-factor");
+    if (capacity != nullptr && args.number(capacity->name).value_or(1) <= 0)
+      args.fail(*capacity, "allows no tokens, allowed: a number above 0");
     capacity != nullptr ? all.add(*capacity, "--moe-expert-capacity-factor", capacity->words)
                         : all.add_default("--moe-expert-capacity-factor", {"1.0"});
     all.add_default("--moe-pad-expert-input-to-capacity");
@@ -86,6 +88,19 @@ void translate_names(FlagTranslation& all, Arguments& args) {
     all.add(*norm, "--normalization",
             {args.text("--normalization") == "rmsnorm" ? "RMSNorm" : "LayerNorm"});
   if (all.find("--transformer-impl") == nullptr) all.add_default("--transformer-impl", {"local"});
+}
+
+/// Inputs of rebuilt layers on the host, which DeepSpeed's own rebuild alone holds there.
+void import_host_inputs(const Arguments& args, Draft& draft) {
+  const Setting* host = args.find("--checkpoint-in-cpu");
+  const Setting* own = args.find("--deepspeed-activation-checkpointing");
+  if (own != nullptr) draft.use(*own);
+  if (host == nullptr) return;
+  if (own == nullptr || args.find("--checkpoint-activations") == nullptr)
+    return draft.note(*host,
+                      "counts only with --checkpoint-activations and "
+                      "--deepspeed-activation-checkpointing");
+  draft.set("training.offload.activations", 1, {host});
 }
 
 /// Whether Megatron-LM's importer must not see a flag as it stands.
@@ -145,6 +160,10 @@ std::optional<std::int64_t> import_megatron_deepspeed_launch(const std::string& 
   if (const Setting* single = args.find("--no-pipeline-parallel"))
     all.add(*single, "--pipeline-model-parallel-size", {"1"});
   const Setting* config = args.find({"--deepspeed_config", "--deepspeed-config", "--deepspeed"});
+  for (const char* name : {"--deepspeed", "--deepspeed_config", "--deepspeed-config",
+                           "--enable-expert-tensor-parallelism"})
+    if (const Setting* said = args.find(name)) draft.use(*said);
+  import_host_inputs(args, draft);
   const auto stage = args.count("--zero-stage");
   const auto json = find_json(path, launch, options, config, draft);
   std::erase_if(launch.settings, is_own);

@@ -70,6 +70,10 @@ void import_states(MegatronLaunch& launch) {
   import_state(launch, "--exp-avg-sq-dtype", "training.second_moment",
                {"fp32", "bf16", "fp16", "fp8"});
   import_state(launch, "--main-params-dtype", "training.master_weights", {"fp32", "fp16"});
+  // MindSpeed-LLM's O2AdamW casts its moments for the update.
+  if (const Setting* half = launch.flag("--o2-optimizer"))
+    for (const char* key : {"training.first_moment", "training.second_moment"})
+      launch.draft.set(key, std::string("bf16"), {half});
   if (const Setting* layers = launch.flag("--cpu-offloading-num-layers");
       layers != nullptr && launch.layers > 0) {
     const double part = static_cast<double>(launch.args.count_or(layers->name, 0)) /

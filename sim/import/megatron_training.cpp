@@ -56,7 +56,7 @@ void import_precision(MegatronLaunch& launch) {
                                           : "bf16"),
             {fp8, bf16, fp16});
   import_fp8(launch);
-  const Setting* reduced = launch.flag("--grad-reduce-in-bf16");
+  const Setting* reduced = launch.args.find({"--grad-reduce-in-bf16", "--o2-gradient"});
   const Setting* type = launch.flag("--main-grads-dtype");
   const Setting* wide = launch.flag("--accumulate-allreduce-grads-in-fp32");
   const bool half = reduced != nullptr || launch.args.text("--main-grads-dtype") == "bf16" ||

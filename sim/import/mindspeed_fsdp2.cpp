@@ -50,6 +50,12 @@ struct Fsdp2 {
   std::optional<std::int64_t> devices = {};
 };
 
+/// Older versions have the switches of kernels among those of the training.
+const Setting* find_kernel(const Arguments& args, const std::string& name) {
+  const Setting* found = args.find("optimization." + name);
+  return found != nullptr ? found : args.find("training." + name);
+}
+
 void import_shards(Fsdp2& job) {
   Arguments& args = job.args;
   Draft& draft = job.draft;
@@ -99,13 +105,15 @@ void import_work(Fsdp2& job) {
   draft.set("training.precision", std::string("bf16"), {args.find("parallel.param_dtype")});
   draft.set("training.recompute", std::string(args.on("parallel.recompute") ? "full" : "none"),
             {args.find("parallel.recompute")});
-  draft.set("training.attention", std::string("fused"), {args.find("optimization.use_flash_attn")});
+  draft.set("training.attention", std::string("fused"), {}, "of PyTorch");
   draft.set("training.dropout", false, {}, "models of the last years");
-  const auto kernel = [&](const char* key, const char* name) {
-    draft.set(key, std::string(args.on(name) ? "fused" : "unfused"), {args.find(name)});
+  const auto kernel = [&](const char* key, const std::string& name) {
+    const Setting* found = find_kernel(args, name);
+    draft.set(key, std::string(found != nullptr && args.on(found->name) ? "fused" : "unfused"),
+              {found});
   };
-  kernel("runtime.kernels.norm", "optimization.use_fused_rmsnorm");
-  kernel("runtime.kernels.rope", "optimization.use_fused_rotary_pos_emb");
+  kernel("runtime.kernels.norm", "use_fused_rmsnorm");
+  kernel("runtime.kernels.rope", "use_fused_rotary_pos_emb");
 }
 
 void import_routed(Fsdp2& job) {
@@ -120,9 +128,10 @@ void import_routed(Fsdp2& job) {
               "exchanges inside its products, in pieces that the file does not say; "
               "give --set moe.overlap=tiles(n)");
   if (job.ep > 1) draft.set("moe.dispatch", std::string("flat"), {dispatcher});
-  const bool grouped = args.on("optimization.moe_grouped_gemm") || kind == "fused";
+  const Setting* products = find_kernel(args, "moe_grouped_gemm");
+  const bool grouped = kind == "fused" || (products != nullptr && args.on(products->name));
   draft.set("moe.experts", std::string(grouped ? "grouped" : "sequential"),
-            {args.find("optimization.moe_grouped_gemm"), grouped ? dispatcher : nullptr});
+            {products, grouped ? dispatcher : nullptr});
   if (args.number("training.router_aux_loss_coef").value_or(0) > 0)
     draft.set("moe.router.aux_loss", true, {args.find("training.router_aux_loss_coef")});
 }

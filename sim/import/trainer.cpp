@@ -99,9 +99,10 @@ void import_trainer_precision(TrainerJob& job) {
   const Setting* brain = job.role("training.precision", "bf");
   const Setting* half = job.role("training.precision", "fp16");
   const Setting* type = job.role("training.precision", "dtype");
+  if (type == nullptr) type = job.role("training.precision", "mixed_precision");
   const std::string name = first_word(type);
-  const bool bf16 = is_said(brain) || name == "bfloat16" || name == "auto";
-  const bool fp16 = !bf16 && (is_said(half) || name == "float16");
+  const bool bf16 = is_said(brain) || name == "bfloat16" || name == "bf16" || name == "auto";
+  const bool fp16 = !bf16 && (is_said(half) || name == "float16" || name == "fp16");
   job.precision = fp16 ? "fp16" : bf16 ? "bf16" : "";
   if (job.precision.empty() && !draft.given("training.precision"))
     return draft.wrong({{job.path},
@@ -109,13 +110,19 @@ void import_trainer_precision(TrainerJob& job) {
                         "would be FP32, as the file asks for neither BF16 nor FP16, which no value "
                         "stands for; give --set training.precision=bf16"});
   if (job.precision.empty()) job.precision = "bf16";
-  draft.set("training.precision", job.precision, {fp16 ? half : brain != nullptr ? brain : type});
+  draft.set("training.precision", job.precision,
+            {is_said(half) && fp16 ? half
+             : is_said(brain)      ? brain
+                                   : type});
 }
 
 /// Statement by statement but for attention, and what Liger has in one kernel each.
 void import_trainer_kernels(TrainerJob& job, const std::string& config) {
   Draft& draft = job.draft;
   const Setting* rebuild = job.role("training.recompute");
+  if (!is_said(rebuild))  // FSDP rebuilds by a switch of its own
+    if (const Setting* own = job.role("training.recompute", "activation_checkpointing"))
+      rebuild = own;
   const bool turned = rebuild != nullptr && holds(rebuild->name, "disable");
   const bool on = rebuild == nullptr ? job.form.rebuilds : is_said(rebuild) != turned;
   draft.set("training.recompute", std::string(on ? "full" : "none"), {rebuild});
@@ -145,16 +152,15 @@ void import_trainer_kernels(TrainerJob& job, const std::string& config) {
             {optimizer}, optim.empty() ? "adamw_torch_fused" : "");
 }
 
-/// The configurations that ms-swift has under these names: swift/config/*.json.
+/// The configurations that ms-swift has under these names: swift/config/*.json. Without overlap the
+/// sizes of their buckets do not count.
 std::optional<std::string> built_in(const std::string& name) {
   if (!name.starts_with("zero") || name.size() < 5 || name[4] < '0' || name[4] > '3') return {};
-  const std::string bucket = name[4] == '3' ? "\"auto\"" : "2e8";
   const std::string host =
       holds(name, "offload") ? ",\"offload_optimizer\":{\"device\":\"cpu\"}" : "";
   return "{\"bf16\":{\"enabled\":\"auto\"},\"fp16\":{\"enabled\":\"auto\"},\"zero_optimization\":"
          "{\"stage\":" +
-         std::string(1, name[4]) + ",\"overlap_comm\":false,\"reduce_bucket_size\":" + bucket +
-         host + "}}";
+         std::string(1, name[4]) + ",\"overlap_comm\":false" + host + "}}";
 }
 
 /// What accelerate makes of a stage alone.
@@ -170,6 +176,7 @@ std::optional<Node> deepspeed_of(TrainerJob& job, const Setting* named) {
         read_document_text(job.options.deepspeed, SearchPath{}, "a JSON file"),
         job.options.deepspeed);
   const std::string name = first_word(named);
+  job.draft.use(*named);
   if (job.form.framework == Framework::ms_swift)
     if (const auto text = built_in(name)) return parse_foreign_document(*text, job.path);
   if (name.starts_with("stage ")) return parse_foreign_document(of_stage(name.substr(6)), job.path);
@@ -196,8 +203,8 @@ void import_trainer_fsdp(TrainerJob& job, const Setting* words, const Setting* s
   const bool keeps = holds(all, "shard_grad_op") || (reshard != nullptr && !is_said(reshard));
   draft.set("parallel.zero", keeps ? 2 : 3, {words, strategy, reshard});
   draft.set("communication.gradient.overlap", true, {&said});
-  draft.set("communication.gradient.precision", job.precision, {},
-            "accelerate reduces in the type of the products");
+  draft.set("communication.gradient.precision", std::string("bf16"), {},
+            "two bytes: accelerate reduces in the type of the products");
   draft.keep("communication.gradient.precision");
 }
 
@@ -213,6 +220,7 @@ bool is_gated(const std::string& config) {
 /// Adapters of peft: modules are those of the library, each with its own. False: there are none.
 bool import_trainer_adapters(TrainerJob& job, const std::string& config) {
   const Setting* kind = job.role("training.adapters");
+  if (kind != nullptr) job.draft.use(*kind);
   const Setting* packed = job.role("training.adapters.frozen");
   const bool absent =
       job.form.framework == Framework::ms_swift || job.form.framework == Framework::llama_factory;
@@ -227,9 +235,12 @@ bool import_trainer_adapters(TrainerJob& job, const std::string& config) {
       !holds(packed->name, "4bit") && first_word(packed) != "4")
     job.args.fail(*packed, "is " + first_word(packed) +
                                ", which no value of training.adapters.frozen says, allowed: 4");
-  const Setting* targets = job.role("training.adapters.targets");
+  const Setting* linear = job.role("training.adapters.targets", "linear");
+  const Setting* targets =
+      is_said(linear) ? linear : job.role("training.adapters.targets", "lora_target_modules");
+  if (targets == nullptr) targets = job.role("training.adapters.targets", "target");
   const std::string which = first_word(targets);
-  const bool all = which == "all" || which == "all-linear";
+  const bool all = which == "all" || which == "all-linear" || targets == linear;
   set_adapters(
       {.rank = job.role("training.adapters.rank"),
        .targets = all ? nullptr : targets,
@@ -260,6 +271,7 @@ void import_trainer_sharding(TrainerJob& job, const std::string& config) {
     DeepSpeedJob deepspeed{job.devices, job.tp * job.cp};
     deepspeed.hidden = hidden_of(config);
     deepspeed.precision = job.precision;
+    deepspeed.trainer = true;
     return apply_deepspeed(*root, deepspeed, job.options, draft);
   }
   if (is_said(fsdp) || is_said(strategy))
@@ -284,6 +296,10 @@ void import_trainer_sharding(TrainerJob& job, const std::string& config) {
 
 std::optional<std::int64_t> import_form(const TrainerDefaults& form, const std::string& path,
                                         Launch launch, const ImportOptions& options, Draft& draft) {
+  for (Setting& setting : launch.settings) {
+    const auto flag = find_flag(form.framework, setting.name);
+    if (setting.words.empty() && flag && flag->arity == Arity::any) setting.words = {"true"};
+  }
   std::vector<Setting> settings =
       checked(form.framework, std::move(launch.settings), options, draft);
   Arguments args{settings, draft.wrong()};
@@ -298,7 +314,9 @@ std::optional<std::int64_t> import_form(const TrainerDefaults& form, const std::
   draft.set("parallel.cp", job.cp, {context});
   if (job.cp > 1) draft.set("parallel.context_algorithm", std::string("ulysses"), {context});
   draft.set("parallel.layers_per_chunk", std::string("even"), {}, "no stages");
-  const std::string config = set_model_folder(job.role("model"), path, draft);
+  const Setting* shape = job.role("model", "config");
+  const std::string config =
+      set_model_folder(shape != nullptr ? shape : job.role("model"), path, draft);
   import_trainer_batch(job);
   import_trainer_precision(job);
   import_trainer_kernels(job, config);
@@ -311,6 +329,35 @@ Launch launch_of_yaml(const std::string& path, const std::string& text) {
   Launch launch{path, {}, {}, {}, {}, {}};
   launch.settings = flattened(parse_foreign_document(text, path));
   return launch;
+}
+
+/// What accelerate's file asks for that no flag of the Trainer says.
+void refuse_of_accelerate(const std::vector<Setting>& all, Draft& draft) {
+  struct Refused {
+    std::string_view name, neutral, key, what;
+  };
+  constexpr Refused refused[] = {
+      {"mixed_precision", "bf16 fp16 no", "training.fp8_recipe", "products in FP8"},
+      {"distributed_type", "FSDP DEEPSPEED MULTI_GPU MULTI_NPU NO", "parallel", "another launcher"},
+      {"deepspeed_config.offload_optimizer_device", "none", "training.offload.optimizer",
+       "an update on the processor of the host"},
+      {"deepspeed_config.offload_param_device", "none", "training.offload",
+       "parameters on the host"},
+      {"parallelism_config.parallelism_config_tp_size", "1", "parallel.tp", "tensor parallelism"},
+      {"parallelism_config.parallelism_config_cp_size", "1", "parallel.cp", "context parallelism"},
+      {"parallelism_config.parallelism_config_dp_replicate_size", "1", "parallel.dp_replicate",
+       "replicas of sharded groups"}};
+  for (const Setting& setting : all) {
+    const auto* found = std::ranges::find(refused, setting.name, &Refused::name);
+    const std::string word = " " + first_word(&setting) + " ";
+    if (found == std::end(refused) || draft.given(found->key) || !is_said(&setting) ||
+        holds(" " + std::string(found->neutral) + " ", word))
+      continue;
+    draft.wrong({setting.place, setting.name,
+                 "asks for " + std::string(found->what) +
+                     "; allowed: " + std::string(found->neutral) + ", or --set " +
+                     std::string(found->key) + "=.. where the key can say what is meant"});
+  }
 }
 
 /// The file of `accelerate launch --config_file`, as flags of the Trainer, which count before it.
@@ -357,6 +404,12 @@ void add_accelerate(const std::string& path, Launch& launch, Draft& draft) {
   if (kind == "DEEPSPEED" && json != nullptr) add("--deepspeed", first_word(json), *json);
   if (kind == "DEEPSPEED" && json == nullptr && stage != nullptr)
     add("--deepspeed", "stage " + first_word(stage), *stage);
+  if (const Setting* rebuilt = find("fsdp_config.fsdp_activation_checkpointing"); is_said(rebuilt))
+    add("--gradient_checkpointing", "true", *rebuilt);
+  if (const Setting* compiled = find("dynamo_config.dynamo_backend");
+      is_said(compiled) && first_word(compiled) != "NO")
+    add("--torch_compile", "true", *compiled);
+  refuse_of_accelerate(all, draft);
 }
 
 /// `NPROC_PER_NODE=8 NNODES=2 swift sft ..`: the launcher reads the environment.
@@ -416,7 +469,9 @@ std::string_view trainer_shell_form(const std::string& path, const std::string& 
     refuse(
         "launches Megatron-LM by ms-swift, whose model is a name; give the arguments that its "
         "run prints (--arguments LOG)");
-  return holds(text, "--per_device_train_batch_size") ? "trainer" : std::string_view();
+  const bool named = holds(text, "--model_name_or_path") &&
+                     (holds(text, "accelerate launch") || holds(text, "--output_dir"));
+  return named || holds(text, "--per_device_train_batch_size") ? "trainer" : std::string_view();
 }
 
 }  // namespace stepcast::launch

@@ -386,6 +386,21 @@ TEST(ImportKinds, ScriptsOfTheTrainer) {
               {"cluster.devices=8", "parallel.zero=2", "training.precision=bf16",
                "training.recompute=none"});
   EXPECT_TRUE(has(answer_of(files.path("fsdp.yaml"), of_size(8)).wrong, "accelerate"));
+  const auto launched_by = [&](const std::string& text) {
+    files.write("by.yaml", "compute_environment: LOCAL_MACHINE\nnum_processes: 8\n" + text);
+    return answer_of(files.write("by.sh",
+                                 "accelerate launch --config_file by.yaml train.py --bf16 "
+                                 "--model_name_or_path small --max_seq_length 2048\n"),
+                     {});
+  };
+  expect_keys(launched_by("distributed_type: FSDP\ndynamo_config: {dynamo_backend: INDUCTOR}\n"
+                          "fsdp_config: {fsdp_activation_checkpointing: true}\n"),
+              {"training.recompute=full", "runtime.fusion=pattern", "parallel.zero=3"});
+  EXPECT_TRUE(has(launched_by("distributed_type: DEEPSPEED\ndeepspeed_config: {zero_stage: 3, "
+                              "offload_optimizer_device: cpu}\n")
+                      .wrong,
+                  "deepspeed_config.offload_optimizer_device: asks for an update"));
+  EXPECT_TRUE(has(launched_by("distributed_type: MEGATRON_LM\n").wrong, "another launcher"));
   expect_keys(answer_of(files.write("swift.sh",
                                     "NPROC_PER_NODE=8 NNODES=2 swift sft --model small "
                                     "--tuner_type full --torch_dtype bfloat16 --max_length 4096 "
