@@ -138,7 +138,7 @@ std::string seqsmartvpp_rule(const PipelineShape& shape) {
     return "needs an even number of stages, pp is " + std::to_string(shape.stages) +
            ", allowed: pp 2, 4, 6, ...";
   }
-  return first_wrong(shape, {several_chunks, cycle_rule, standard_warm_up});
+  return first_wrong(shape, {cycle_rule, standard_warm_up});
 }
 
 }  // namespace stepcast

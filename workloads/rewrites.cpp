@@ -24,15 +24,19 @@ Operator beside(const Operator& product, const char* what, double flops, double 
 
 namespace {
 
+enum class Gradients { all, of_tables };
+
+bool by_product(const Operator& op) { return !std::holds_alternative<MemoryBoundWork>(op.work); }
+
 /// Each weight gradient is written in BF16, and a vector operator behind it moves `moved` bytes per
 /// weight in `flops` operations each.
 LayerItems behind_gradients(LayerItems items, double gradient_bytes, const char* what, double flops,
-                            double moved) {
+                            double moved, Gradients which) {
   LayerItems out;
   for (LayerItem& item : items) {
     auto* op = std::get_if<Operator>(&item);
     const double weights = op != nullptr ? op->accumulated : 0;
-    if (weights == 0) {
+    if (weights == 0 || (which == Gradients::of_tables && by_product(*op))) {
       out.push_back(std::move(item));
       continue;
     }
@@ -46,18 +50,24 @@ LayerItems behind_gradients(LayerItems items, double gradient_bytes, const char*
   return out;
 }
 
+/// The gradient of a table never goes into a product that adds.
+LayerItems with_accumulated_tables(LayerItems items, double gradient_bytes) {
+  return behind_gradients(std::move(items), gradient_bytes, " accumulation", 1,
+                          half_bytes + 2 * gradient_bytes, Gradients::of_tables);
+}
+
 }  // namespace
 
 LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes) {
   return behind_gradients(std::move(items), gradient_bytes, " accumulation", 1,
-                          half_bytes + 2 * gradient_bytes);
+                          half_bytes + 2 * gradient_bytes, Gradients::all);
 }
 
 LayerItems with_flat_gradients(LayerItems items, double gradient_bytes) {
   const double joined = 2 * half_bytes, divided = 2 * gradient_bytes;
   const double cast = gradient_bytes > half_bytes ? half_bytes + gradient_bytes : 0;
   return behind_gradients(std::move(items), gradient_bytes, " flattened", 0,
-                          joined + cast + divided);
+                          joined + cast + divided, Gradients::all);
 }
 
 LayerItems with_weight_casts(LayerItems items) {
@@ -66,7 +76,7 @@ LayerItems with_weight_casts(LayerItems items) {
   for (LayerItem& item : items) {
     const auto* op = std::get_if<Operator>(&item);
     const double read = op != nullptr ? op->weights : 0;
-    const double written = op != nullptr ? op->accumulated : 0;
+    const double written = op != nullptr && by_product(*op) ? op->accumulated : 0;
     // In front of the product that reads them; gradients behind the one that makes them.
     if (read > 0) out.push_back(beside(*op, " weights cast", 0, moved * read));
     std::optional<Operator> gradient;
@@ -106,10 +116,15 @@ LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& 
                             .frozen = spec.training.adapters.any()});
   if (spec.training.master_weights == TrainingSpec::MasterWeights::stored)
     items = with_weight_casts(std::move(items));
-  if (spec.communication.accumulation == CommunicationSpec::Accumulation::separate)
-    items = with_separate_accumulation(std::move(items), gradient_bytes(spec.communication));
-  if (spec.communication.accumulation == CommunicationSpec::Accumulation::flat)
-    items = with_flat_gradients(std::move(items), gradient_bytes(spec.communication));
+  const double bytes = gradient_bytes(spec.communication);
+  switch (spec.communication.accumulation) {
+    case CommunicationSpec::Accumulation::fused:
+      return with_accumulated_tables(std::move(items), bytes);
+    case CommunicationSpec::Accumulation::separate:
+      return with_separate_accumulation(std::move(items), bytes);
+    case CommunicationSpec::Accumulation::flat:
+      return with_flat_gradients(std::move(items), bytes);
+  }
   return items;
 }
 

@@ -18,6 +18,22 @@ namespace {
 using testing::any_shape;
 using testing::label;
 
+// MindSpore: bias 1, and a cycle has one chunk to pass. TeleChat3's recipe runs it so.
+TEST(StageOrder, SeqsmartvppOfOneChunkIsSeqpipeAndOfOneSlice1f1b) {
+  for (const std::int64_t slices : {1, 2, 4}) {
+    PipelineShape shape{4, 1, 8, 4};
+    shape.slices = slices;
+    const PipelineSchedule& smart = pipeline_schedule("seqsmartvpp");
+    EXPECT_EQ(smart.rule(shape), "");
+    for (std::uint32_t s = 0; s < 4; ++s) {
+      const std::string order = to_string(smart.order(shape, Stage{s}), shape);
+      EXPECT_EQ(order, to_string(pipeline_schedule("seqpipe").order(shape, Stage{s}), shape));
+      if (slices > 1) continue;
+      EXPECT_EQ(order, to_string(pipeline_schedule("1f1b").order(shape, Stage{s}), shape));
+    }
+  }
+}
+
 TEST(StageOrder, EqualsTheReferenceOrders) {
   const auto oracles = testing::schedule_oracles();
   EXPECT_EQ(oracles.size(), 18U);

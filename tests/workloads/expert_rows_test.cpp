@@ -123,7 +123,8 @@ TEST(OperatorRows, OfAnMtpModuleStandAroundItsLayer) {
                wgrad("mtp projection", rows_in, 2 * width, width / 2),
                each("mtp hidden norm backward", own * width, 8, 8),
                each("mtp embedding norm backward", own * width, 8, 8),
-               each("embedding gradient", rows_in * width, 1, 10)});
+               {"embedding gradient", rows_in * width,
+                4 * rows_in * width + 8 * static_cast<double>(model.vocabulary) / 2 * width}});
   const double gathered = 2 * rows_in * width;  // of the projection, of the embedding's gradient
   const Traffic forth = traffic(until(module.forward, "attention norm"), GroupKind::tensor,
                                 CollectiveKind::all_gather);

@@ -209,6 +209,27 @@ TEST(Rewrites, FlatGradientsAreJoinedCastAndDivided) {
   EXPECT_DOUBLE_EQ(product_bytes(flat), product_bytes(separate));
 }
 
+TEST(Rewrites, TheGradientOfTheTableIsWrittenWholeAndAddedBehind) {
+  using Accumulation = CommunicationSpec::Accumulation;
+  Step step;
+  step.spec.model = lowering::small_moe();
+  step.spec.training.sequence = 512;
+  const double rows = 2 * 512 * 1024.0;
+  const auto table = static_cast<double>(step.spec.model.vocabulary) * 1024;
+  const auto bytes = [&](Accumulation how) {
+    step.spec.communication.accumulation = how;
+    const std::vector<Operator> run =
+        operators(as_run(embedding(step.context()).backward, step.spec, {}));
+    EXPECT_EQ(run.size(), 2U);
+    EXPECT_EQ(run.front().name, "embedding gradient");
+    EXPECT_EQ(run.front().bytes.value(), 4 * rows + 2 * table);
+    return run.back().bytes.value();
+  };
+  EXPECT_EQ(bytes(Accumulation::fused), (2 + 4 + 4) * table);
+  EXPECT_EQ(bytes(Accumulation::separate), (2 + 4 + 4) * table);
+  EXPECT_EQ(bytes(Accumulation::flat), (4 + 6 + 8) * table);
+}
+
 TEST(Rewrites, PersistentNormsAreTheNormsOfTheLayerAtTheirOwnRate) {
   Step step;
   step.spec.model = lowering::small_moe();

@@ -23,7 +23,7 @@ void embedding_forward(LayerItems& items, const LayerContext& context) {
 void embedding_backward(Backward& backward, const LayerContext& context) {
   const Shape shape{context};
   const double count = shape.tokens * shape.hidden;
-  const double row_bytes = element + 2 * shape.gradient_bytes;  // per element of a table row
+  const double row_bytes = element + 2 * shape.gradient_bytes;  // per element of a position
   if (context.model.position == ModelSpec::Position::learned)
     backward.add_weight(vector_row("positions gradient", shape.shard * shape.hidden,
                                    row_bytes * shape.shard * shape.hidden));
@@ -32,7 +32,13 @@ void embedding_backward(Backward& backward, const LayerContext& context) {
     backward.add_weight(LayerCommunication{"all_gather embedding gradient",
                                            GroupKind::tensor,
                                            {CollectiveKind::all_gather, Bytes{element * count}}});
-  backward.add_weight(vector_row("embedding gradient", count, row_bytes * count));
+  // Autograd makes a gradient of the whole table, zeros but for the rows of these tokens, and adds
+  // it to that of earlier micro-batches.
+  const double table = static_cast<double>(context.model.vocabulary) / shape.tp * shape.hidden;
+  Operator rows =
+      vector_row("embedding gradient", count, 2 * element * count + 2 * shape.gradient_bytes * table);
+  rows.accumulated = table;
+  backward.add_weight(rows);
 }
 
 }  // namespace rows
