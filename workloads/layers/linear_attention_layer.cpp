@@ -1,4 +1,4 @@
-#include "linear_attention.hpp"
+#include "linear_attention_layer.hpp"
 
 #include <vector>
 
