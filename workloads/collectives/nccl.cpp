@@ -198,8 +198,8 @@ CollectivePlan plan_chunked(const Fabric& fabric, Group members, NetworkForm for
   // Protocols are weighed on ports; as pairs the same latency is taken.
   Step step = ports.step();
   call.load(step);
-  const Seconds latency = protocol_latency(ports, step, call.path(ports.wiring()),
-                                           {call.near, call.far});
+  const Seconds latency =
+      protocol_latency(ports, step, call.path(ports.wiring()), {call.near, call.far});
   if (form == NetworkForm::ports) {
     ports.then_together({{step, 1, latency}});
     return std::move(ports).plan(call.algorithm);
@@ -234,7 +234,8 @@ Plan nccl_ring(const Fabric& fabric, Group members, const CollectiveCall& call, 
              return broadcast_path(path, channels > 0 ? call.bytes / channels : Bytes{0});
            },
        .period = whole ? 0 : call.period,
-       .near = reduces ? reduced_part(fabric, members) : 1});
+       .near = reduces ? reduced_part(fabric, members) : 1,
+       .far = reduces || whole ? 1 : ring_part(fabric, members)});
 }
 
 }  // namespace stepcast::collectives
