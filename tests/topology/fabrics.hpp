@@ -48,6 +48,7 @@ inline ClusterSpec random_cluster(std::int64_t fewest_nodes = 1, std::int64_t mo
   spec.collectives.transfer.start = Seconds{static_cast<double>(pick(0, 1)) * 8e-6};
   spec.collectives.ring_start = Seconds{static_cast<double>(pick(0, 1)) * 90e-6};
   spec.collectives.pair_bandwidth = pick(0, 1) == 1 ? 1 : 0.8;
+  spec.collectives.ring_loss = pick(0, 1) == 1 ? 0 : 0.1;
   if (pick(0, 1) == 1)
     spec.collectives.ll128 = RingProtocolSpec{.start = Seconds{20e-6},
                                               .step_latency = Seconds{1e-5},

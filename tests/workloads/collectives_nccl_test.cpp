@@ -93,6 +93,28 @@ TEST(NcclRings, Ll128PassesChunksOnByLine) {
   EXPECT_NEAR(ring(spec, Kind::all_gather, 40e9), 7 * 2e-6 + bytes(40e9), 1e-12);
 }
 
+TEST(NcclRings, LoseAPartOfTheNicsAtEachDoublingBeyondFourNodes) {
+  const double n = 40e9;
+  const auto times = [&](std::int64_t nodes, Kind kind) {
+    ClusterSpec spec = nodes_of_eight(nodes);
+    const double even = ring(spec, kind, n);
+    spec.collectives.ring_loss = 0.1;
+    return std::pair{ring(spec, kind, n), even};
+  };
+  for (const std::int64_t nodes : {2, 4, 8, 32, 48}) {
+    const double ranks = 8.0 * static_cast<double>(nodes);
+    const double bytes = (ranks - 1) / ranks * n / 8 / 20e9;
+    const double part = std::pow(0.9, std::max(0.0, std::log2(static_cast<double>(nodes) / 4)));
+    for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter})
+      EXPECT_NEAR(times(nodes, kind).first, 7 * 2e-6 + bytes / part, 1e-9) << nodes;
+    // Trees serve an all-reduce over many nodes, and nobody measured a broadcast.
+    for (const Kind kind : {Kind::all_reduce, Kind::broadcast}) {
+      const auto [lossy, even] = times(nodes, kind);
+      EXPECT_EQ(lossy, even);
+    }
+  }
+}
+
 TEST(NcclRings, OfTwoReduceAtAPartOfTheLink) {
   ClusterSpec spec = nodes_of_eight(1);
   spec.devices = spec.node_devices = 2;

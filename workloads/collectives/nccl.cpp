@@ -1,7 +1,9 @@
 #include "nccl.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "algorithms.hpp"
@@ -24,20 +26,20 @@ struct Protocol {
   Bytes chunk;   ///< of a broadcast
 };
 
-std::vector<Protocol> protocols(const CollectiveLibrarySpec& library, double part) {
+std::vector<Protocol> protocols(const CollectiveLibrarySpec& library, Reached part) {
   // Products of rates: the protocol reaches a part of what NCCL reaches of the links.
-  const double near = part * library.node_bandwidth;
+  const double near = part.near * library.node_bandwidth, far = part.far;
   std::vector<Protocol> all{{library.ring_start,
                              library.step_latency,
                              library.node_step_latency,
-                             {near, 1},
+                             {near, far},
                              1 / slices,
                              simple_step}};
   if (const auto& ll = library.ll128)
     all.push_back({ll->start,
                    ll->step_latency,
                    ll->node_step_latency,
-                   {near * ll->node_bandwidth, ll->bandwidth},
+                   {near * ll->node_bandwidth, far * ll->bandwidth},
                    0,
                    ll128_step});
   return all;
@@ -83,6 +85,16 @@ Members fullest_node(const Fabric& fabric, Group members) {
   std::map<std::uint32_t, Members> nodes;
   for (const DeviceId m : members) nodes[fabric.node_of(m).value].push_back(m);
   return std::ranges::max_element(nodes, {}, [](const auto& n) { return n.second.size(); })->second;
+}
+
+/// Part of the NICs that a ring over many nodes reaches; trees have no such loss.
+double ring_part(const Fabric& fabric, Group members) {
+  // A node or super-node is left once, whatever it holds.
+  constexpr double few = 4;
+  std::set<std::uint32_t> left;
+  for (const DeviceId m : members) left.insert(fabric.super_node_of(m));
+  const double doublings = std::log2(static_cast<double>(left.size()) / few);
+  return std::pow(1 - fabric.cluster().collectives.ring_loss, std::max(0.0, doublings));
 }
 
 /// Whatever is crossed before every link is busy hides no bytes.
@@ -143,13 +155,13 @@ void load_ring(Step& step, Group members, const std::optional<Split>& parts, Byt
 
 /// What the cheapest protocol takes beyond the bytes of the step at the links' full bandwidth.
 Seconds protocol_latency(const Schedule& ports, const Step& step, const ChunkPath& path,
-                         double near) {
+                         Reached part) {
   const CollectiveLibrarySpec& library = ports.fabric().cluster().collectives;
   PhaseFlow flow;
   step.write_flow(1, flow);
   // NCCL takes the protocol that it reckons fastest; so does the plan.
   std::optional<Seconds> best;
-  for (const Protocol& protocol : protocols(library, near)) {
+  for (const Protocol& protocol : protocols(library, part)) {
     const auto steps = [&](const Hops& hops) {
       return path.passes * latency(hops, ports.wiring(), library, protocol);
     };
@@ -186,7 +198,8 @@ CollectivePlan plan_chunked(const Fabric& fabric, Group members, NetworkForm for
   // Protocols are weighed on ports; as pairs the same latency is taken.
   Step step = ports.step();
   call.load(step);
-  const Seconds latency = protocol_latency(ports, step, call.path(ports.wiring()), call.near);
+  const Seconds latency =
+      protocol_latency(ports, step, call.path(ports.wiring()), {call.near, call.far});
   if (form == NetworkForm::ports) {
     ports.then_together({{step, 1, latency}});
     return std::move(ports).plan(call.algorithm);
@@ -221,7 +234,8 @@ Plan nccl_ring(const Fabric& fabric, Group members, const CollectiveCall& call, 
              return broadcast_path(path, channels > 0 ? call.bytes / channels : Bytes{0});
            },
        .period = whole ? 0 : call.period,
-       .near = reduces ? reduced_part(fabric, members) : 1});
+       .near = reduces ? reduced_part(fabric, members) : 1,
+       .far = reduces || whole ? 1 : ring_part(fabric, members)});
 }
 
 }  // namespace stepcast::collectives

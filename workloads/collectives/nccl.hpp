@@ -28,6 +28,7 @@ struct Chunked {
   std::function<ChunkPath(const Wiring&)> path;
   std::size_t period = 0;  ///< of members that do the same, as in CollectiveCall; 0: none do
   double near = 1;         ///< part of the links inside nodes that it reaches in any protocol
+  double far = 1;          ///< as `near`, of NICs
 };
 /// Of an all-reduce, as `near`.
 double reduced_part(const Fabric& fabric, Group members);
