@@ -131,7 +131,8 @@ class Efficiencies {
     }
     for (const PublishedCurve& curve : published_) {
       for (const PublishedPoint& point : curve.points)
-        svg += cross(x(point.devices), y(100 * point.efficiency), colour(index));
+        svg +=
+            cross(x(static_cast<double>(point.devices)), y(100 * point.efficiency), colour(index));
       const double height = top_edge + panel_height + 40 + legend_line * static_cast<double>(index);
       svg += cross(left_edge + 10, height - 4, colour(index)) +
              text_at(left_edge + 26, height, "published: " + curve.name, "start");
@@ -230,8 +231,8 @@ std::string scaling_svg(const Sweep& sweep, const PointTable& table) {
   std::map<std::string, int> series;
   for (const PointResult& row : table.rows) series[series_of(sweep, row)] = 0;
   const double width = left_edge + 2 * panel_width + gap + 130;
-  const double height =
-      top_edge + panel_height + 50 + legend_line * static_cast<double>(series.size() + table.published.size());
+  const double height = top_edge + panel_height + 50 +
+                        legend_line * static_cast<double>(series.size() + table.published.size());
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
              "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"11\">\n"
