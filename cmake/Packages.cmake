@@ -14,13 +14,13 @@ foreach(script zsh/vendor-completions/_stepcast fish/vendor_completions.d/stepca
   install(CODE "set(file \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/${script})
     get_filename_component(folder \${file} DIRECTORY)
     file(MAKE_DIRECTORY \${folder})
-    execute_process(COMMAND $<TARGET_FILE:stepcast> completion ${shell} OUTPUT_FILE \${file}
+    execute_process(COMMAND ${stepcast_runner} completion ${shell} OUTPUT_FILE \${file}
       COMMAND_ERROR_IS_FATAL ANY)" COMPONENT stepcast)
 endforeach()
 find_package(Python3 3.9 COMPONENTS Interpreter)
 if(Python3_FOUND)
   install(CODE "execute_process(COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/write_man_pages
-    $<TARGET_FILE:stepcast> \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1
+    ${stepcast_runner} \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1
     COMMAND_ERROR_IS_FATAL ANY)" COMPONENT stepcast)
 endif()
 if(STEPCAST_MPI)

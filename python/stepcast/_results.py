@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from ._tables import frame, series
+from ._tables import Rows, frame, series
 
 
 class Result(Dict[str, Any]):
@@ -29,19 +29,8 @@ class Result(Dict[str, Any]):
         return f"<{type(self).__name__}: {self._summary()}>"
 
     def _repr_html_(self) -> str:
-        rows = [dict(row) for row in self._rows()]
-        columns = list(dict.fromkeys(key for row in rows for key in row))
-        head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(_shown(row.get(column)))}</td>" for column in columns) + "</tr>"
-                       for row in rows)
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
+        table = Rows(dict(row) for row in self._rows())._repr_html_()
         return f"<div><div>{html.escape(self._summary())}</div>{table}</div>"
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _days(seconds: float) -> str:

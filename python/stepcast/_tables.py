@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib
 from typing import Any, Dict, List, Mapping, Sequence
 
@@ -13,10 +14,27 @@ def _pandas() -> Any:
         return None
 
 
+class Rows(List[Dict[str, Any]]):
+    """A list of dicts that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        columns = list(dict.fromkeys(key for row in self for key in row))
+        head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(_shown(row.get(column)))}</td>" for column in columns) + "</tr>"
+                       for row in self)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if self else ""
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def frame(rows: Sequence[Mapping[str, Any]]) -> Any:
     """A DataFrame, or a list of dicts."""
     pandas = _pandas()
-    plain: List[Dict[str, Any]] = [dict(row) for row in rows]
+    plain = Rows(dict(row) for row in rows)
     return plain if pandas is None else pandas.DataFrame(plain)
 
 

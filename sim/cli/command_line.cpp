@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <filesystem>
 #include <iostream>
 #include <sstream>
 
@@ -185,6 +186,16 @@ void CommandLine::engine(CLI::App* sub, std::vector<std::string>& list) {
          [&list](const std::string& word) { list.push_back("simulate.engine=" + word); },
          "fast (the default), or simgrid: SimGrid alone, link by link")
       ->type_name("ENGINE");
+}
+
+CLI::Option* CommandLine::preset(CLI::App* sub, const char* option, std::string& file,
+                                 const char* kind, const char* what) {
+  return sub->add_option(option, file, what)->transform([kind](std::string name) {
+    const std::filesystem::path path{name};
+    const bool short_name = !name.empty() && !path.has_parent_path() && !path.has_extension();
+    if (!short_name || std::filesystem::exists(path)) return name;
+    return kind + ("/" + name + ".yaml");
+  });
 }
 
 namespace {

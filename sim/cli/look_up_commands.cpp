@@ -11,7 +11,9 @@ void add_topology(CommandLine& line) {
       line.command("topology", "show the fabric of a cluster: links, bisection bandwidth, routes",
                    "stepcast topology clusters/atlas-800t-a2.yaml --devices 1024",
                    [options] { return topology(*options); });
-  sub->add_option("cluster", options->cluster, "cluster file")->required()->type_name("CLUSTER");
+  CommandLine::preset(sub, "cluster", options->cluster, "clusters", "cluster preset or file")
+      ->required()
+      ->type_name("CLUSTER");
   sub->add_option("--devices", options->devices, "size of the cluster")->type_name("N");
   sub->add_option("--dot", options->dot, "write the fabric as a Graphviz graph, - for stdout")
       ->type_name("FILE");
@@ -33,7 +35,9 @@ void add_collective(CommandLine& line) {
                   "all_reduce, reduce_scatter, all_gather, all_to_all, broadcast or send_recv")
       ->required()
       ->type_name("KIND");
-  sub->add_option("--cluster", options->cluster, "cluster file")->required()->type_name("CLUSTER");
+  CommandLine::preset(sub, "--cluster", options->cluster, "clusters", "cluster preset or file")
+      ->required()
+      ->type_name("CLUSTER");
   sub->add_option("--ranks", options->ranks, "members of the group")->required()->type_name("N");
   sub->add_option("--stride", options->stride,
                   "distance between members, 8 = one per node of eight")
@@ -56,10 +60,11 @@ void add_new(CommandLine& line) {
       "new", "write a first scenario: a model on a cluster, with a plan that fits",
       "stepcast new --model kimi-k2 --cluster atlas-900-a3 --devices 2048 --output kimi.yaml",
       [options] { return new_scenario(*options); });
-  sub->add_option("--model", options->model, "model preset or file, or a config.json")
+  CommandLine::preset(sub, "--model", options->model, "models",
+                      "model preset or file, or a config.json")
       ->required()
       ->type_name("PRESET");
-  sub->add_option("--cluster", options->cluster, "cluster preset or file")
+  CommandLine::preset(sub, "--cluster", options->cluster, "clusters", "cluster preset or file")
       ->required()
       ->type_name("PRESET");
   sub->add_option("--devices", options->devices, "size of the job")->required()->type_name("N");
@@ -99,7 +104,8 @@ void add_model(CommandLine& line) {
       line.command("model", "parameters, active parameters and FLOPs per token of a model",
                    "stepcast model models/deepseek-v3.yaml --sequence 4096",
                    [options] { return model(*options); });
-  sub->add_option("model", options->model, "model file, or a Hugging Face config.json")
+  CommandLine::preset(sub, "model", options->model, "models",
+                      "model preset or file, or a Hugging Face config.json")
       ->required()
       ->type_name("MODEL");
   sub->add_option("--sequence", options->sequence, "tokens of a sequence")->type_name("TOKENS");

@@ -14,13 +14,6 @@ namespace {
 
 constexpr std::int64_t largest_job = 1 << 20, largest_batch = 1 << 24, longest_sequence = 1 << 22;
 
-/// `clusters/dgx-h100.yaml` of `dgx-h100`; a path stays.
-std::string preset_file(const std::string& kind, const std::string& name) {
-  const bool path =
-      name.find('/') != std::string::npos || std::filesystem::path(name).has_extension();
-  return path ? name : kind + "/" + name + ".yaml";
-}
-
 /// `dgx-h100` of `clusters/dgx-h100.yaml`, the folder of a `config.json`.
 std::string short_name(const std::string& file) {
   const std::filesystem::path path{file};
@@ -87,8 +80,9 @@ std::string found_text(const FirstFile& file, const PlanSpace& space, const Plan
     if (path == "training.recompute") recompute = value;
   std::string text = fmt::format(
       "# question: how long is one step of {} on {} devices of {}?\n"
-      "# The first plan that fits, chosen by bounds: about {}, {} of {} in use. stepcast run says "
-      "more,\n"
+      "# A plan that fits, by arithmetic alone: roughly {}, {} of {} in use. stepcast run "
+      "simulates "
+      "it,\n"
       "# stepcast plan searches for a better one. Assumed: the sequence and the global batch.\n",
       short_name(file.model), file.devices, short_name(file.cluster), human(point.estimate),
       human(point.peak), human(point.capacity));
@@ -120,12 +114,14 @@ std::string found_text(const FirstFile& file, const PlanSpace& space, const Plan
 
 Outcome new_scenario(const NewOptions& options) {
   const SearchPath search = default_search_path(options.presets);
-  if (!find_file(preset_file("clusters", options.cluster), {}, search))
-    if (const auto names = clusters_called(options.cluster, search); !names.empty())
-      bad_option("--cluster", "is '" + options.cluster + "'; did you mean " + joined(names) + "?");
+  if (!find_file(options.cluster, {}, search)) {
+    const std::string asked = short_name(options.cluster);
+    if (const auto names = clusters_called(asked, search); !names.empty())
+      bad_option("--cluster", "is '" + asked + "'; did you mean " + joined(names) + "?");
+  }
   FirstFile file;
-  file.cluster = preset_file("clusters", options.cluster);
-  file.model = preset_file("models", options.model);
+  file.cluster = options.cluster;
+  file.model = options.model;
   file.config = file.model.ends_with(".json");
   file.framework = options.framework;
   file.devices = count_option("--devices", options.devices, 1, largest_job);

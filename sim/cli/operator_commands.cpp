@@ -12,8 +12,9 @@ void add_operator_commands(CommandLine& line) {
       [options] { return operator_forecast(*options); });
   sub->add_option("kind", options->kind, "matmul, attention_forward, rms_norm, ... or --table")
       ->type_name("KIND");
-  sub->add_option("--cluster", options->cluster,
-                  "cluster file; with --table the device of each row names one without it")
+  CommandLine::preset(
+      sub, "--cluster", options->cluster, "clusters",
+      "cluster preset or file; with --table the device of each row names one without it")
       ->type_name("CLUSTER");
   for (std::size_t i = 0; i < operator_columns; ++i) {
     const OperatorColumnInfo& column = info(static_cast<OperatorColumn>(i));

@@ -257,7 +257,8 @@ class Studies(unittest.TestCase):
             import stepcast
             found = stepcast.forecast({str(FLAGSHIP)!r})
             assert isinstance(found.breakdown, dict) and isinstance(found.stages, list)
-            assert isinstance(stepcast.sweep({str(IDEAL)!r}, {{"parallel.pp": [4]}}), list)
+            rows = stepcast.sweep({str(IDEAL)!r}, {{"parallel.pp": [4]}})
+            assert isinstance(rows, list) and "<th>step_time_s</th>" in rows._repr_html_()
             """)
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
 

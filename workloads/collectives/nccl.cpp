@@ -27,13 +27,12 @@ struct Protocol {
 std::vector<Protocol> protocols(const CollectiveLibrarySpec& library, double part) {
   // Products of rates: the protocol reaches a part of what NCCL reaches of the links.
   const double near = part * library.node_bandwidth;
-  std::vector<Protocol> all{
-      {library.ring_start,
-       library.step_latency,
-       library.node_step_latency,
-       {near, 1},
-       1 / slices,
-       simple_step}};
+  std::vector<Protocol> all{{library.ring_start,
+                             library.step_latency,
+                             library.node_step_latency,
+                             {near, 1},
+                             1 / slices,
+                             simple_step}};
   if (const auto& ll = library.ll128)
     all.push_back({ll->start,
                    ll->step_latency,
@@ -211,19 +210,18 @@ Plan nccl_ring(const Fabric& fabric, Group members, const CollectiveCall& call, 
   const double channels =
       fabric.cluster().collectives.cores.network *
       static_cast<double>(parts && parts->inside.size() > 1 ? parts->across.size() : 1);
-  return plan_chunked(fabric, members, form,
-                      {.algorithm = "ring",
-                       .load = [&](Step& step) { load_ring(step, members, parts, sent); },
-                       .path =
-                           [&](const Wiring& wiring) {
-                             const ChunkPath path =
-                                 ring_path(fabric, wiring, members, parts, passes);
-                             if (!whole) return path;
-                             return broadcast_path(
-                                 path, channels > 0 ? call.bytes / channels : Bytes{0});
-                           },
-                       .period = whole ? 0 : call.period,
-                       .near = reduces ? reduced_part(fabric, members) : 1});
+  return plan_chunked(
+      fabric, members, form,
+      {.algorithm = "ring",
+       .load = [&](Step& step) { load_ring(step, members, parts, sent); },
+       .path =
+           [&](const Wiring& wiring) {
+             const ChunkPath path = ring_path(fabric, wiring, members, parts, passes);
+             if (!whole) return path;
+             return broadcast_path(path, channels > 0 ? call.bytes / channels : Bytes{0});
+           },
+       .period = whole ? 0 : call.period,
+       .near = reduces ? reduced_part(fabric, members) : 1});
 }
 
 }  // namespace stepcast::collectives

@@ -77,6 +77,7 @@ void permute_by_mask(LayerItems& items, const Experts& e) {
       put_rows(items, e, "permute casts", {4}, 3 * e.tokens + 5 * e.copies);
     return;
   }
+  // Without the fused kernel: mask to numbers, numbers to rows.
   put(items, {"permute mask", {1}, 2 * scores});
   put(items, {"permute numbers", {1}, number * e.tokens});
   put(items, {"permute numbers select", platform.masked_select(), scores + number * e.copies});
@@ -114,6 +115,7 @@ void weights_gradient(LayerItems& items, const Experts& e, const std::string& na
 double weighed(const Experts& e) { return e.weight_bytes() / element; }
 
 void put_chunks(LayerItems& items, const Experts& e, const std::string& name, bool weights) {
+  // Rows come by rank and expert, and are joined by expert: so many pieces of a cat.
   const double chunks = e.ep * e.etp * e.local;
   const bool equal = e.context.moe.capacity_pad;  // a transposed copy
   const int cats = equal ? 1 : static_cast<int>(std::ceil(chunks / platform_of(e).pieces_of_cat()));
@@ -151,10 +153,12 @@ void prepare_rows(LayerItems& items, const Experts& e) {
   if (e.context.moe.capacity_pad) return permute_padded(items, e);
   count_tokens(items, e);
   read_splits(items, e);
+  // The choice of the router decides: numbers are sorted, masks are selected.
   if (e.form->mask())
     permute_by_mask(items, e);
   else
     permute_by_number(items, e);
+  // Newer versions wait only here, when the device has the tokens in order already.
   if (e.form->splits == Form::Splits::queued) items.push_back(HostReadback{"expert splits", true});
 }
 
@@ -162,6 +166,7 @@ LayerItems prepare_rows_backward(const Experts& e) {
   if (e.form->fixed()) return fill_blocks_backward(e);
   LayerItems items;
   const std::string name = "permute backward";
+  // One fused kernel adds up the copies of a token where it stands.
   if (fuses_rows(e)) {
     put_rows(items, e, name, {1}, e.copies + e.tokens, VectorKind::gather);
     return items;
@@ -180,6 +185,7 @@ LayerItems finish_rows(const Experts& e) {
     put_rows(items, e, name, {1}, e.copies + e.tokens, VectorKind::gather);
     return items;
   }
+  // By number, rows are put back in the order of pairs, weighed and added over top-k.
   if (!e.form->mask()) {
     put_rows(items, e, name + " zeros", {1}, e.copies);
     put_rows(items, e, name + " place", {1}, 2 * e.copies, VectorKind::gather);
@@ -193,8 +199,10 @@ LayerItems finish_rows(const Experts& e) {
     wide = weighed(e);
     put_rows(items, e, name + " weigh", {1}, (1 + wide) * e.copies);
   }
+  // By mask, rows are added into the tokens that they came from.
   put_rows(items, e, name + " zeros", {1}, wide * e.tokens);
   put_rows(items, e, name + " add", {1}, 3 * wide * e.copies, VectorKind::scatter_add);
+  // FP32 weights made the sum FP32; the next layer reads BF16.
   if (wide > 1) put_rows(items, e, name + " cast", {1}, (wide + 1) * e.tokens);
   return items;
 }
@@ -207,11 +215,13 @@ LayerItems finish_rows_backward(const Experts& e) {
     put_rows(items, e, name, {1}, e.copies + e.tokens, VectorKind::gather);
     return items;
   }
+  // Weights were applied before the way back: the gradient of the sum is copied to its rows.
   if (e.form->weighs_inside()) {
     put_rows(items, e, name + " select", {1}, 2 * e.copies, VectorKind::gather);
     return items;
   }
   const double wide = e.form->mask() ? weighed(e) : 1;
+  // By number, one gradient per token is read for all of its pairs.
   const double sources = e.form->mask() ? e.copies : e.tokens;
   const auto take = [&] {
     put_rows(items, e, name + " select", {1}, 2 * wide * e.copies, VectorKind::gather);
@@ -233,6 +243,7 @@ LayerItems order_rows(const Experts& e, const std::string& name, Sort sort) {
   LayerItems items;
   if (e.form->library()) return expand_deepep(e, name, sort);
   if (e.form->fixed()) return order_blocks(e, name, sort);
+  // Rows of one expert are in order; gathered tokens were selected in it.
   if (e.local <= 1 || e.gathers()) return items;
   if (e.form->order == Form::Order::sort) {
     put_sort(items, e, name, sort);

@@ -157,7 +157,8 @@ std::string failure_line(const CheckResult& result) {
   const bool slower = step != result.values.end() && !step->holds();
   const CheckedValue& worst = slower ? *step : *std::ranges::max_element(result.values, {}, excess);
   if (!worst.found) return value_line(worst);
-  const std::string parts = changed_parts(result);
+  // Parts of the step say nothing of bytes.
+  const std::string parts = worst.key == "peak_memory" ? "" : changed_parts(result);
   return fmt::format("{} {}{}", worst.key,
                      difference(worst.key, *worst.found, worst.expected.value),
                      parts.empty() ? "" : ": " + parts);

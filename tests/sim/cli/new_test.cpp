@@ -45,6 +45,26 @@ TEST(New, SaysWhatFitsInsteadAndWhatANameMeans) {
             std::string::npos);
 }
 
+TEST(Presets, HaveShortNamesInEveryCommandAndAFileOfThatNameComesFirst) {
+  const TemporaryFiles files;
+  const auto out = [&](const std::string& command) {
+    const Ran ran = stepcast_run(files, command);
+    EXPECT_EQ(ran.code, 0) << command << ran.err;
+    return ran.out;
+  };
+  const std::string matmul = "operator matmul --m 64 --k 64 --n 64 --cluster ";
+  EXPECT_EQ(out(matmul + "dgx-h100"), out(matmul + "clusters/dgx-h100.yaml"));
+  EXPECT_EQ(out("topology dgx-h100"), out("topology clusters/dgx-h100.yaml"));
+  EXPECT_EQ(out("model llama3-8b"), out("model models/llama3-8b.yaml"));
+  const std::filesystem::path own =
+      files.write("ideal", "extends: clusters/ideal.yaml\nname: of-a-file\n");
+  const Ran ran = test::shell(
+      files, "cd '" + own.parent_path().string() + "' && '" + STEPCAST_BINARY + "' topology ideal");
+  EXPECT_NE(ran.out.find("of-a-file"), std::string::npos) << ran.err;
+  EXPECT_NE(stepcast_run(files, "topology dgx-h10").err.find("mean clusters/dgx-h100.yaml?"),
+            std::string::npos);
+}
+
 TEST(List, FindsAClusterByWhatItIsCalledAndSaysWhatItOffers) {
   const TemporaryFiles files;
   const Ran ran = stepcast_run(files, "list 910c");

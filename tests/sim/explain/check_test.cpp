@@ -71,6 +71,14 @@ TEST(Check, AFailureSaysHowMuchAndWhereTheTimeWent) {
   EXPECT_NE(table.find("1 checked: 0 ok, 1 failed"), std::string::npos);
 }
 
+TEST(Check, PartsOfTheStepDoNotExplainMemory) {
+  const TemporaryFiles files;
+  CheckResult result = checked(files, replaced(expectations, "bubble: 9ms", "bubble: 8ms"));
+  result.values.front().key = "peak_memory";
+  result.values.front().expected.value = *result.values.front().found / 2;
+  EXPECT_EQ(failure_line(result), "peak_memory +100.0 %");
+}
+
 TEST(Check, ASharesDifferenceIsInPoints) {
   const TemporaryFiles files;
   const CheckResult result =
