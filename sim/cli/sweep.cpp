@@ -88,7 +88,7 @@ void write_points_page(const std::string& file, const Sweep& sweep, const PointT
   for (const PublishedCurve& curve : points.published) {
     auto& line = page.published.emplace_back(PageTable::Curve{curve.name, {}});
     for (const PublishedPoint& point : curve.points)
-      line.points.emplace_back(point.devices, point.efficiency);
+      line.points.emplace_back(static_cast<double>(point.devices), point.efficiency);
   }
   write_file(file, sweep_page(page));
 }

@@ -1,6 +1,7 @@
 #include "stepcast/sim/sweep/published.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -18,7 +19,8 @@ namespace fs = std::filesystem;
 /// A line of the file.
 struct PublishedRow {
   std::string curve, scaling, file, source;
-  double devices = 0, rate = 0;
+  std::int64_t devices = 0;
+  double rate = 0;
 };
 
 std::vector<PublishedRow> published_rows(const fs::path& file) {
@@ -28,12 +30,13 @@ std::vector<PublishedRow> published_rows(const fs::path& file) {
   for (const CsvRecord& record : parse_csv(text, file.string())) {
     const auto& cells = record.cells;
     if (cells.front().starts_with('#')) continue;
-    const auto devices = cells.size() == 6 ? parse_number(cells[2]) : std::nullopt;
+    const auto devices = cells.size() == 6 ? parse_count(cells[2]) : std::nullopt;
     const auto rate = cells.size() == 6 ? parse_number(cells[3]) : std::nullopt;
-    if (!devices || !rate || !(*devices > 0) || !(*rate > 0))
+    if (!devices || !rate || *devices <= 0 || *rate <= 0)
       throw InputError({{Place{file.string(), record.line, 1}, "",
                          "is not curve,scaling,devices,rate,file,source"}});
-    rows.push_back({cells[0], cells[1], cells[4], cells[5], *devices, *rate});
+    rows.push_back(
+        {cells[0], cells[1], cells[4], cells[5], static_cast<std::int64_t>(*devices), *rate});
   }
   return rows;
 }
@@ -49,6 +52,14 @@ bool alike(const Scenario& a, const Scenario& b) {
   return a.cluster.device.name == b.cluster.device.name && left.layers == right.layers &&
          left.hidden == right.hidden && experts(left) == experts(right) &&
          std::abs(count_parameters(right).total - parameters) < part * parameters;
+}
+
+bool same_plan(const Scenario& a, const Scenario& b) {
+  const auto groups = [](const ParallelPlan& plan) {
+    return std::array{plan.tp, plan.pp,   plan.cp,
+                      plan.ep, plan.zero, std::int64_t{plan.dp_replicate > 1}};
+  };
+  return groups(a.workload.plan) == groups(b.workload.plan);
 }
 
 /// Efficiency over devices of the first line that a table has: of the points whose other values are
@@ -89,20 +100,26 @@ std::vector<PublishedCurve> published_curves(const Sweep& sweep, const PointTabl
     // The first row of a curve says whose it is.
     if (row.curve != last) {
       last = row.curve;
-      wanted = (row.scaling == "weak") == sweep.weak_tokens.has_value() &&
-               alike(own, read_scenario((*folder / "validation" / row.file).string(), {}, search));
-      if (wanted) curves.push_back({row.curve, row.source, {}});
+      wanted = (row.scaling == "weak") == sweep.weak_tokens.has_value();
+      if (!wanted) continue;
+      const Scenario of = read_scenario((*folder / "validation" / row.file).string(), {}, search);
+      wanted = alike(own, of);
+      if (wanted) curves.push_back({row.curve, row.source, same_plan(own, of), {}});
     }
-    if (wanted && row.devices >= line.begin()->first && row.devices <= line.rbegin()->first)
-      curves.back().points.push_back({row.devices, row.rate});
+    const auto devices = static_cast<double>(row.devices);
+    if (wanted && devices >= line.begin()->first && devices <= line.rbegin()->first)
+      curves.back().points.push_back({row.devices, row.rate, 0});
   }
   std::erase_if(curves, [](const PublishedCurve& curve) { return curve.points.size() < 2; });
   for (PublishedCurve& curve : curves) {
     const PublishedPoint first = curve.points.front();
-    const double scale = efficiency_at(line, first.devices) / first.efficiency;
+    const auto here = [&](const PublishedPoint& point) {
+      return efficiency_at(line, static_cast<double>(point.devices));
+    };
+    const double scale = here(first) / first.efficiency;
     for (PublishedPoint& point : curve.points) {
       point.efficiency *= scale;
-      point.forecast = efficiency_at(line, point.devices);
+      point.forecast = here(point);
     }
   }
   return curves;

@@ -204,8 +204,10 @@ std::string points_json(const std::string& sweep, const PointTable& table) {
       sizes.push_back({{"devices", point.devices},
                        {"efficiency", point.efficiency},
                        {"forecast", point.forecast}});
-    json["published"].push_back(
-        {{"curve", curve.name}, {"source", curve.source}, {"points", sizes}});
+    json["published"].push_back({{"curve", curve.name},
+                                 {"source", curve.source},
+                                 {"same_plan", curve.same_plan},
+                                 {"points", sizes}});
   }
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }

@@ -78,13 +78,13 @@ std::string what_bends(const PointTable& table, const std::vector<std::vector<do
 
 /// A line per published curve, beside the forecast of the same sizes.
 std::string published_lines(const PointTable& table) {
-  std::string text;
-  for (const auto& [curve, source, points] : table.published) {
-    text += fmt::format("\n  published: {} ({}), from {:.0f} devices on", curve, source,
-                        points.front().devices);
+  std::string text = table.published.empty() ? "" : "\n";
+  for (const auto& [curve, source, same_plan, points] : table.published) {
+    text += fmt::format("  published: {} ({}{}), from {} devices on", curve, source,
+                        same_plan ? "" : ", another plan", points.front().devices);
     for (std::size_t i = 1; i < points.size(); ++i)
-      text += fmt::format("{} {:.0f}: {:.1f}% (here {:.1f}%)", i == 1 ? ":" : ",",
-                          points[i].devices, 100 * points[i].efficiency, 100 * points[i].forecast);
+      text += fmt::format("{} {}: {:.1f}% (here {:.1f}%)", i == 1 ? ":" : ",", points[i].devices,
+                          100 * points[i].efficiency, 100 * points[i].forecast);
     text += "\n";
   }
   return text;

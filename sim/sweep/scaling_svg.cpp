@@ -131,7 +131,8 @@ class Efficiencies {
     }
     for (const PublishedCurve& curve : published_) {
       for (const PublishedPoint& point : curve.points)
-        svg += cross(x(point.devices), y(100 * point.efficiency), colour(index));
+        svg +=
+            cross(x(static_cast<double>(point.devices)), y(100 * point.efficiency), colour(index));
       const double height = top_edge + panel_height + 40 + legend_line * static_cast<double>(index);
       svg += cross(left_edge + 10, height - 4, colour(index)) +
              text_at(left_edge + 26, height, "published: " + curve.name, "start");

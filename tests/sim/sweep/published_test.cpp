@@ -14,7 +14,7 @@
 namespace stepcast {
 namespace {
 
-constexpr const char* ledger_row = R"(stepcast: 1
+constexpr const char* published_row = R"(stepcast: 1
 cluster: {extends: clusters/dgx-a100.yaml, devices: 8}
 model: {extends: models/llama2-7b.yaml, layers: 4}
 parallel: {dp: auto}
@@ -23,14 +23,14 @@ training: {sequence: 512, global_batch: 64, micro_batch: 1}
 
 /// A folder of presets with one row and these lines of curves.
 SearchPath with_curves(const test::TemporaryFiles& files, const std::string& lines) {
-  files.write("validation/row.yaml", ledger_row);
+  files.write("validation/row.yaml", published_row);
   files.write("validation/curves.csv", "# a comment\n" + lines);
   SearchPath search = default_search_path({});
   search.directories.insert(search.directories.begin(), files.path(""));
   return search;
 }
 
-PointTable sizes_table(const std::vector<std::pair<double, double>>& sizes) {
+PointTable sized(const std::vector<std::pair<double, double>>& sizes) {
   PointTable table;
   for (const auto& [devices, efficiency] : sizes) {
     PointResult& point = table.rows.emplace_back();
@@ -52,16 +52,17 @@ TEST(PublishedCurves, MeetTheForecastAtTheirFirstSize) {
                                         "two,strong,32,1,row.yaml,Nobody\n"
                                         "three,weak,32,1,row.yaml,Nobody\n");  // one size
   const ScenarioDocument base = load_scenario(files.path("validation/row.yaml"), {}, search);
-  const PointTable table = sizes_table({{8, 1}, {32, 0.8}});
+  const PointTable table = sized({{8, 1}, {32, 0.8}});
   const auto curves = published_curves(devices_sweep(base, {8, 32}, true, search), table, search);
   ASSERT_EQ(curves.size(), 1);
   EXPECT_EQ(curves[0].name, "one");
   EXPECT_EQ(curves[0].source, "Somebody");
+  EXPECT_TRUE(curves[0].same_plan);
   ASSERT_EQ(curves[0].points.size(), 2);
   // Sixteen is half way from 8 to 32.
   EXPECT_DOUBLE_EQ(curves[0].points[0].efficiency, 0.9);
   EXPECT_DOUBLE_EQ(curves[0].points[0].forecast, 0.9);
-  EXPECT_DOUBLE_EQ(curves[0].points[1].devices, 32);
+  EXPECT_EQ(curves[0].points[1].devices, 32);
   EXPECT_DOUBLE_EQ(curves[0].points[1].efficiency, 0.9 * 0.8);
   EXPECT_DOUBLE_EQ(curves[0].points[1].forecast, 0.8);
   const auto strong = published_curves(devices_sweep(base, {8, 32}, false, search), table, search);
@@ -77,14 +78,15 @@ TEST(PublishedCurves, AreThoseOfTheModelAndTheDevice) {
   const auto of = [&](const std::vector<std::string>& overrides) {
     const ScenarioDocument base =
         load_scenario(files.path("validation/row.yaml"), overrides, search);
-    return published_curves(devices_sweep(base, {8, 32}, true, search),
-                            sizes_table({{8, 1}, {32, 0.8}}), search)
-        .size();
+    return published_curves(devices_sweep(base, {8, 32}, true, search), sized({{8, 1}, {32, 0.8}}),
+                            search);
   };
-  EXPECT_EQ(of({"model.name=other", "training.micro_batch=2"}), 1);
-  EXPECT_EQ(of({"model.layers=8"}), 0);
-  EXPECT_EQ(of({"model.vocabulary=100000"}), 0);
-  EXPECT_EQ(of({"cluster.device.name=other"}), 0);
+  const auto other = of({"model.name=other", "training.micro_batch=2", "parallel.tp=2"});
+  ASSERT_EQ(other.size(), 1);
+  EXPECT_FALSE(other[0].same_plan);
+  EXPECT_TRUE(of({"model.layers=8"}).empty());
+  EXPECT_TRUE(of({"model.vocabulary=100000"}).empty());
+  EXPECT_TRUE(of({"cluster.device.name=other"}).empty());
 }
 
 TEST(PublishedCurves, RefuseALineThatIsNone) {
@@ -92,7 +94,7 @@ TEST(PublishedCurves, RefuseALineThatIsNone) {
   const SearchPath search = with_curves(files, "one,weak,8,fast,row.yaml,Somebody\n");
   const ScenarioDocument base = load_scenario(files.path("validation/row.yaml"), {}, search);
   try {
-    published_curves(devices_sweep(base, {8, 32}, true, search), sizes_table({{8, 1}, {32, 0.8}}),
+    published_curves(devices_sweep(base, {8, 32}, true, search), sized({{8, 1}, {32, 0.8}}),
                      search);
     FAIL();
   } catch (const InputError& error) {

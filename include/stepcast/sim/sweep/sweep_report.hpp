@@ -10,11 +10,13 @@ namespace stepcast {
 
 /// A published size, and the efficiency of the forecast there.
 struct PublishedPoint {
-  double devices = 0, efficiency = 0, forecast = 0;
+  std::int64_t devices = 0;
+  double efficiency = 0, forecast = 0;
 };
 /// A published curve beside that of a table, which it meets at its first size.
 struct PublishedCurve {
   std::string name, source;
+  bool same_plan = false;              ///< groups, and what is sharded, are those of the table
   std::vector<PublishedPoint> points;  ///< two at least
 };
 
