@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <variant>
 
@@ -46,15 +47,23 @@ std::vector<double> matrices(const PieceKey& key, const ModelSpec& model) {
   return {};
 }
 
-/// Every parameter that can have an owner: a gate is one of its own, and so are norms.
-double tensors(const PieceKey& key, const ModelSpec& model) {
-  const std::size_t products = matrices(key, model).size();
-  if (products == 0) return 0;
-  const bool head = key.kind == PieceKind::head;
-  // A table by itself, or the head with the last norm.
-  if (products == 1) return head ? 2 : 1;
-  // A gate is apart from what it gates, and a layer has two norms.
-  return static_cast<double>(products) + (model.ffn.kind == FeedForwardSpec::Kind::swiglu ? 3 : 2);
+/// Shares of a piece's parameters that every tensor which can have an owner has: a gate is one of
+/// its own, and so are norms.
+std::vector<double> tensors(const PlacedPiece& placed, const ModelSpec& model) {
+  const PieceKey& key = placed.piece->key;
+  std::vector<double> out = matrices(key, model);
+  if (out.empty()) return out;
+  const bool layer = out.size() > 1;
+  if (layer && model.ffn.kind == FeedForwardSpec::Kind::swiglu) {
+    out[2] /= 2;
+    out.push_back(out[2]);
+  }
+  // Two norms of a layer, and the last one, which comes with the head.
+  const std::size_t norms = layer ? 2 : key.kind == PieceKind::head ? 1 : 0;
+  const double norm = static_cast<double>(model.hidden) / placed.parameters.dense;
+  for (double& share : out) share *= 1 - static_cast<double>(norms) * norm;
+  out.insert(out.end(), norms, norm);
+  return out;
 }
 
 }  // namespace
@@ -105,19 +114,24 @@ void DataParallel::wait_for_all(const Slots& gathered, Slots& reducing, Instruct
   out.push_back(HostSync{});
 }
 
-/// One broadcast for each rank that owns something, of all that it owns. Owners are taken to own
-/// alike.
+/// One broadcast for each rank that owns something, of all that it owns: the largest tensor goes to
+/// the first rank that has least.
 void DataParallel::broadcast_owned(const Pieces& pieces, Instructions& out) {
-  const double ranks = sharing(Part::dense), bytes = resident_weights(pieces).dense;
-  if (ranks <= 1 || bytes <= 0) return;
-  double owned = 0;
-  for (const PlacedPiece& placed : pieces) owned += tensors(placed.piece->key, spec_.model);
-  const double owners = std::min(ranks, owned);
+  const double ranks = sharing(Part::dense);
+  if (ranks <= 1) return;
+  std::vector<double> bytes;
+  for (const PlacedPiece& placed : pieces)
+    for (const double share : tensors(placed, spec_.model))
+      bytes.push_back(share * resident(weights(placed)).dense);
+  std::erase_if(bytes, [](double tensor) { return tensor <= 0; });
+  std::ranges::sort(bytes, std::greater<>{});
+  std::vector<double> owned(std::min(static_cast<std::size_t>(ranks), bytes.size()));
+  for (const double tensor : bytes) *std::ranges::min_element(owned) += tensor;
   Slots slots;
-  for (double owner = 0; owner < owners; ++owner) {
+  for (const double of_owner : owned) {
     slots.push_back(builder_.new_slot());
     builder_.issue("broadcast parameters", gathered_over(Part::dense, Source::shards),
-                   {CollectiveKind::broadcast, Bytes{bytes / owners}}, slots.back(), true, out);
+                   {CollectiveKind::broadcast, Bytes{of_owner}}, slots.back(), true, out);
   }
   for (const std::uint32_t slot : slots) out.push_back(Wait{slot});
 }

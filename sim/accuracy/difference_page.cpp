@@ -7,6 +7,7 @@
 
 #include "hardware_types.hpp"
 #include "ledger_words.hpp"
+#include "stepcast/base/report_table.hpp"
 
 namespace stepcast {
 namespace {
@@ -46,6 +47,13 @@ std::vector<Pair> figure_pairs(const Ledger& ledger) {
   return pairs;
 }
 
+ReportTable figures_table(const Ledger& ledger, const char* heading) {
+  ReportTable table(
+      {text_column(heading), number_column("as shipped"), number_column("list emptied")});
+  for (const Pair& p : figure_pairs(ledger)) table.add({p.name, p.shipped, p.emptied});
+  return table;
+}
+
 /// What a row's forecast is by its script.
 std::string by_script_text(const ScriptRow& row) {
   return row.lacking ? "no word for it" : verdict_of(row.row);
@@ -77,40 +85,34 @@ std::string keys_text(const Difference& d) {
 
 std::string differences_markdown(const Ledger& ledger) {
   if (ledger.differences.empty()) return "";
-  std::string text =
-      "\n### Keys that differ from the script\n\n| figure, % (rows) | as shipped | list emptied "
-      "|\n|---|---|---|\n";
-  for (const Pair& p : figure_pairs(ledger))
-    text += fmt::format("| {} | {} | {} |\n", p.name, p.shipped, p.emptied);
-  text += "\n| rows | | keys | reason | source |\n|---|---|---|---|---|\n";
+  ReportTable lists({text_column("rows"), text_column(""), text_column("keys"),
+                     text_column("reason"), text_column("source")});
   for (const Difference& d : ledger.differences)
-    text += fmt::format("| {} | {} | {} | {} | {} |\n", rows_named(d), name(d.kind), keys_text(d),
-                        d.reason, d.source);
+    lists.add({rows_named(d), std::string(name(d.kind)), keys_text(d), d.reason, d.source});
+  std::string text = "\n### Keys that differ from the script\n\n" +
+                     figures_table(ledger, "figure, % (rows)").markdown() + "\n" + lists.markdown();
   const auto lacking = std::ranges::count_if(ledger.by_script, &ScriptRow::lacking);
   if (lacking > 0)
     text += fmt::format(
         "\n{} rows whose script says what the format has no word for are in no figure of the "
         "emptied list.\n",
         lacking);
-  text += "\n| row | error as shipped, % | by its script |\n|---|---|---|\n";
+  ReportTable rows(
+      {text_column("row"), number_column("error as shipped, %"), number_column("by its script")});
   for (const ScriptRow& row : ledger.by_script)
     if (!row.lacking)
-      text += fmt::format("| {} | {} | {} |\n", row.row.name, verdict_of(shipped_row(ledger, row)),
-                          verdict_of(row.row));
-  return text;
+      rows.add({row.row.name, verdict_of(shipped_row(ledger, row)), verdict_of(row.row)});
+  return text + "\n" + rows.markdown();
 }
 
 std::string differences_text(const Ledger& ledger) {
   if (ledger.differences.empty()) return "";
-  std::string text = fmt::format("\n{:<36}{:>14}{:>14}\n", "keys that differ from the script, %",
-                                 "as shipped", "list emptied");
-  for (const Pair& p : figure_pairs(ledger))
-    text += fmt::format("{:<36}{:>14}{:>14}\n", p.name, p.shipped, p.emptied);
-  text += fmt::format("\n{:<56}{:>11}  {}\n", "row with such keys", "as shipped", "by its script");
+  ReportTable rows({text_column("row with such keys"), number_column("as shipped"),
+                    text_column("by its script")});
   for (const ScriptRow& row : ledger.by_script)
-    text += fmt::format("{:<56}{:>11}  {}\n", row.row.name, verdict_of(shipped_row(ledger, row)),
-                        by_script_text(row));
-  return text;
+    rows.add({row.row.name, verdict_of(shipped_row(ledger, row)), by_script_text(row)});
+  return "\n" + figures_table(ledger, "keys that differ from the script, %").text() + "\n" +
+         rows.text();
 }
 
 }  // namespace stepcast

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "stepcast/base/report_table.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/accuracy/gallery.hpp"
 
@@ -57,55 +58,58 @@ std::string steps_text(const Technique& row) {
 }
 
 std::string rows_of(const Gallery& gallery, const GallerySource& source) {
-  std::string text = fmt::format(
-      "\n### {}\n\n| technique | published | forecast | error | verdict | steps | assumed, with "
-      "the forecast at both ends |\n|---|---|---|---|---|---|---|\n",
-      source.name);
+  ReportTable table({text_column("technique"), number_column("published"),
+                     number_column("forecast"), number_column("error"), text_column("verdict"),
+                     text_column("steps"), text_column("assumed, with the forecast at both ends")});
   const std::vector<bool> counted = counted_rows(gallery);
   for (std::size_t i = 0; i < counted.size(); ++i) {
     const Technique& row = gallery.techniques[i];
     if (row.source != source.key) continue;
-    text += fmt::format("| {} ({}) | {} | {:.3f} | {} | {} | {} | {} |\n", row.name, row.where,
-                        published_text(row), row.forecast, error_text(row),
-                        verdict_text(row, counted[i]), steps_text(row), assumptions_text(row));
+    table.add({fmt::format("{} ({})", row.name, row.where), published_text(row),
+               fmt::format("{:.3f}", row.forecast), error_text(row), verdict_text(row, counted[i]),
+               steps_text(row), assumptions_text(row)});
   }
-  return text;
+  return fmt::format("\n### {}\n\n{}", source.name, table.markdown());
 }
 
 std::string summary(const GalleryFigures& f) {
-  return fmt::format(
-      "{}{}\n\n| rows | with a published gain | within | right direction | not | assumed "
-      "|\n|---|---|---|---|---|---|\n| {} | {} | {} | {} | {} | {} |\n",
-      counted_mark, f.counted, f.rows, f.published, f.within, f.direction, f.wrong, f.assumed);
+  ReportTable table({number_column("rows"), number_column("with a published gain"),
+                     number_column("within"), number_column("right direction"),
+                     number_column("not"), number_column("assumed")});
+  std::vector<std::string> cells;
+  for (const std::size_t count : {f.rows, f.published, f.within, f.direction, f.wrong, f.assumed})
+    cells.push_back(std::to_string(count));
+  table.add(std::move(cells));
+  return fmt::format("{}{}\n\n{}", counted_mark, f.counted, table.markdown());
 }
 
 }  // namespace
 
 std::string gallery_text(const Gallery& gallery) {
-  std::string text = fmt::format("{:<72}{:>14}{:>10}{:>9}  {}\n", "technique", "published",
-                                 "forecast", "error", "verdict");
+  ReportTable table({text_column("technique"), number_column("published"),
+                     number_column("forecast"), number_column("error"), text_column("verdict")});
   const std::vector<bool> counted = counted_rows(gallery);
   for (std::size_t i = 0; i < counted.size(); ++i) {
     const Technique& row = gallery.techniques[i];
-    text += fmt::format("{:<72}{:>14}{:>10.3f}{:>9}  {}\n", row.source + ": " + row.name,
-                        published_text(row), row.forecast, error_text(row),
-                        verdict_text(row, counted[i]));
+    table.add({row.source + ": " + row.name, published_text(row),
+               fmt::format("{:.3f}", row.forecast), error_text(row),
+               verdict_text(row, counted[i])});
   }
   const GalleryFigures f = figures(gallery);
-  return text + fmt::format(
-                    "\n{} rows, {} with a published gain: {} within, {} right direction, {} not; "
-                    "{} assumed; {} count\n",
-                    f.rows, f.published, f.within, f.direction, f.wrong, f.assumed, f.counted);
+  return table.text() +
+         fmt::format(
+             "\n{} rows, {} with a published gain: {} within, {} right direction, {} not; "
+             "{} assumed; {} count\n",
+             f.rows, f.published, f.within, f.direction, f.wrong, f.assumed, f.counted);
 }
 
 std::string gallery_markdown(const Gallery& gallery) {
   std::string text = summary(figures(gallery));
   for (const GallerySource& source : gallery.sources) text += rows_of(gallery, source);
   if (gallery.systems.empty()) return text;
-  text += "\n### Without a row\n\n| system | why |\n|---|---|\n";
-  for (const UntimedSystem& s : gallery.systems)
-    text += fmt::format("| {} | {} |\n", s.name, s.reason);
-  return text;
+  ReportTable table({text_column("system"), text_column("why")});
+  for (const UntimedSystem& s : gallery.systems) table.add({s.name, s.reason});
+  return text + "\n### Without a row\n\n" + table.markdown();
 }
 
 std::optional<double> read_counted(std::string_view markdown) {

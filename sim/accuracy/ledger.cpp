@@ -4,6 +4,7 @@
 
 #include "difference_page.hpp"
 #include "ledger_words.hpp"
+#include "stepcast/base/report_table.hpp"
 #include "stepcast/sim/accuracy/accuracy.hpp"
 #include "stepcast/sim/accuracy/gallery.hpp"
 #include "stepcast/sim/accuracy/intervals.hpp"
@@ -83,34 +84,14 @@ nlohmann::ordered_json by_script_json(const Ledger& ledger) {
   return json;
 }
 
-std::string group_line(const LedgerGroup& g) {
-  const ErrorFigures& f = g.all;
-  return fmt::format(
-      "{:<36}{:>5}{:>8.1f}{:>8.1f}{:>8.1f}{:>8.1f}{:>+8.1f}{:>8.3f}  {:>14}  {:>14}  {:>14}\n",
-      g.name, f.rows, percent(f.mean), percent(f.median), percent(f.p90), percent(f.worst),
-      percent(f.bias), g.ranks, part(g.calibrated), part(g.held_out), part(g.foreign));
-}
-
 }  // namespace
 
 std::string ledger_text(const Ledger& ledger) {
-  std::string text = fmt::format(
-      "{:<36}{:>5}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}  {:>14}  {:>14}  {:>14}\n", "family", "rows",
-      "mean%", "median", "p90", "worst", "bias", "ranks", "calibrated on", "held out", "foreign");
-  for (const LedgerGroup& g : ledger_groups(ledger)) text += group_line(g);
-  text += "\n";
-  for (const LedgerGroup& g : ledger_classes(ledger)) text += group_line(g);
-  text += differences_text(ledger);
-  text += fmt::format("\n{:<56}{:>11}{:>11}{:>8}{:>8}  {}\n", "row", "published", "forecast",
-                      "error%", "memory%", "label");
-  for (const MeasuredRow& row : ledger.rows)
-    text +=
-        fmt::format("{:<56}{:>11}{:>11}{:>8}{:>8}  {}\n", row.name, time_text(row.published),
-                    time_text(row.forecast), verdict_of(row), memory_text(row), label_text(row));
-  if (!ledger.ratios.empty())
-    text += fmt::format("\n{:<66}{:>11}{:>11}\n", "ratio of step times", "published", "forecast");
-  for (const Ratio& ratio : ledger.ratios)
-    text += fmt::format("{:<66}{:>11.3f}{:>11.3f}\n", ratio.name, ratio.published, ratio.forecast);
+  std::string text = groups_table("family", ledger_groups(ledger)).text() + "\n";
+  const std::vector<LedgerGroup> classes = ledger_classes(ledger);
+  if (!classes.empty()) text += groups_table("class", classes).text();
+  text += differences_text(ledger) + "\n" + rows_table(ledger).text();
+  if (!ledger.ratios.empty()) text += "\n" + ratios_table(ledger).text();
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include "difference_page.hpp"
 #include "ledger_words.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/report_table.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/accuracy/accuracy.hpp"
 #include "stepcast/sim/accuracy/intervals.hpp"
@@ -16,20 +17,7 @@ constexpr std::string_view begin_mark = "<!-- ledger: written by stepcast accura
 constexpr std::string_view end_mark = "<!-- end of the ledger -->";
 constexpr std::string_view overall_mark = "Overall mean absolute error: ";
 
-std::string groups_markdown(const char* heading, const std::vector<LedgerGroup>& groups) {
-  std::string text = fmt::format(
-      "| {} | rows | mean | median | p90 | worst | bias | ranks | calibrated on | held out | "
-      "foreign |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
-      heading);
-  for (const LedgerGroup& g : groups) {
-    const ErrorFigures& f = g.all;
-    text += fmt::format(
-        "| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} | {:.3f} | {} | {} | {} |\n",
-        g.name, f.rows, percent(f.mean), percent(f.median), percent(f.p90), percent(f.worst),
-        percent(f.bias), g.ranks, part(g.calibrated), part(g.held_out), part(g.foreign));
-  }
-  return text;
-}
+std::string signed_points(double fraction) { return fmt::format("{:+.1f}", percent(fraction)); }
 
 std::string gibibytes(double bytes) { return fmt::format("{:.1f}", bytes / (1 << 30)); }
 
@@ -37,70 +25,98 @@ std::string gibibytes(double bytes) { return fmt::format("{:.1f}", bytes / (1 <<
 std::string intervals_markdown(const Ledger& ledger) {
   const std::vector<IntervalClass> classes = interval_classes(ledger);
   if (classes.empty()) return "";
-  std::string text =
-      "\n### Intervals\n\n| class | unseen rows | 80 % of published over forecast | inside the "
-      "interval of other sources, % | median width of those, % |\n|---|---|---|---|---|\n";
-  for (const IntervalClass& c : classes)
-    text += fmt::format("| {} | {} | {:.3f} to {:.3f} | {:.0f} | {:.0f} |\n", c.name, c.rows,
-                        c.range.low, c.range.high, percent(c.inside), percent(c.width));
-  return text;
+  return "\n### Intervals\n\n" + intervals_table("class", classes).markdown();
 }
 
 /// Each row that reports its memory, [GiB].
 std::string memory_rows(const Ledger& ledger) {
-  std::string text =
-      "\n| memory of the fullest device, GiB | published | forecast | error % "
-      "|\n|---|---|---|---|\n";
+  ReportTable table({text_column("memory of the fullest device, GiB"), number_column("published"),
+                     number_column("forecast"), number_column("error %")});
   for (const MeasuredRow& row : ledger.rows)
     if (const auto error = row.memory_error())
-      text +=
-          fmt::format("| {} | {} | {} | {:+.1f} |\n", row.name, gibibytes(*row.published_memory),
-                      gibibytes(*row.forecast_memory), percent(*error));
-  return text;
+      table.add({row.name, gibibytes(*row.published_memory), gibibytes(*row.forecast_memory),
+                 signed_points(*error)});
+  return "\n" + table.markdown();
 }
 
 /// Memory per family that reports it: 5 % low is what a user can still reserve for.
 std::string memory_markdown(const Ledger& ledger) {
   const std::vector<MemoryFigures> all = memory_figures(ledger);
   if (all.empty()) return "";
-  std::string text =
-      "\n### Memory\n\n| family | rows | bias | lowest | more than 5 % low "
-      "|\n|---|---|---|---|---|\n";
+  ReportTable table({text_column("family"), number_column("rows"), number_column("bias"),
+                     number_column("lowest"), number_column("more than 5 % low")});
   for (const MemoryFigures& m : all)
-    text += fmt::format("| {} | {} | {:+.1f} | {:+.1f} | {} |\n", m.family, m.rows, percent(m.bias),
-                        percent(m.lowest), m.too_low);
-  return text + memory_rows(ledger);
+    table.add({m.family, std::to_string(m.rows), signed_points(m.bias), signed_points(m.lowest),
+               std::to_string(m.too_low)});
+  return "\n### Memory\n\n" + table.markdown() + memory_rows(ledger);
 }
 
 std::string ratios_markdown(const Ledger& ledger) {
   if (ledger.ratios.empty()) return "";
-  std::string text =
-      "\n### Ratios\n\n| step time of one over the other | published | forecast | points |\n"
-      "|---|---|---|---|\n";
-  for (const Ratio& r : ledger.ratios)
-    text += fmt::format("| {} | {:.3f} | {:.3f} | {:+.1f} |\n", r.name, r.published, r.forecast,
-                        percent(r.forecast - r.published));
-  return text;
+  return "\n### Ratios\n\n" + ratios_table(ledger).markdown();
 }
 
 std::string rows_markdown(const Ledger& ledger) {
-  std::string text =
-      "\n### Rows\n\n| row | published | forecast | error % | memory % | "
-      "|\n|---|---|---|---|---|---|\n";
-  for (const MeasuredRow& row : ledger.rows)
-    text +=
-        fmt::format("| {} | {} | {} | {} | {} | {} |\n", row.name, time_text(row.published),
-                    time_text(row.forecast), verdict_of(row), memory_text(row), label_text(row));
-  return text;
+  return "\n### Rows\n\n" + rows_table(ledger).markdown();
 }
 
 }  // namespace
 
+namespace ledger_words {
+
+ReportTable groups_table(const char* heading, const std::vector<LedgerGroup>& groups) {
+  ReportTable table({text_column(heading), number_column("rows"), number_column("mean%"),
+                     number_column("median"), number_column("p90"), number_column("worst"),
+                     number_column("bias"), number_column("ranks"), number_column("calibrated on"),
+                     number_column("held out"), number_column("foreign")});
+  for (const LedgerGroup& g : groups) {
+    const ErrorFigures& f = g.all;
+    const auto points = [](double fraction) { return fmt::format("{:.1f}", percent(fraction)); };
+    table.add({g.name, std::to_string(f.rows), points(f.mean), points(f.median), points(f.p90),
+               points(f.worst), fmt::format("{:+.1f}", percent(f.bias)),
+               fmt::format("{:.3f}", g.ranks), part(g.calibrated), part(g.held_out),
+               part(g.foreign)});
+  }
+  return table;
+}
+
+ReportTable rows_table(const Ledger& ledger) {
+  ReportTable table({text_column("row"), number_column("published"), number_column("forecast"),
+                     number_column("error %"), number_column("memory %"), text_column("label")});
+  for (const MeasuredRow& row : ledger.rows)
+    table.add({row.name, time_text(row.published), time_text(row.forecast), verdict_of(row),
+               memory_text(row), std::string(label_text(row))});
+  return table;
+}
+
+ReportTable ratios_table(const Ledger& ledger) {
+  ReportTable table({text_column("step time of one over the other"), number_column("published"),
+                     number_column("forecast"), number_column("points")});
+  for (const Ratio& r : ledger.ratios)
+    table.add({r.name, fmt::format("{:.3f}", r.published), fmt::format("{:.3f}", r.forecast),
+               signed_points(r.forecast - r.published)});
+  return table;
+}
+
+ReportTable intervals_table(const char* heading, const std::vector<IntervalClass>& classes) {
+  ReportTable table({text_column(heading), number_column("unseen rows"),
+                     number_column("80 % of published over forecast"),
+                     number_column("inside the interval of other sources, %"),
+                     number_column("median width of those, %")});
+  for (const IntervalClass& c : classes)
+    table.add({c.name, std::to_string(c.rows),
+               fmt::format("{:.3f} to {:.3f}", c.range.low, c.range.high),
+               fmt::format("{:.0f}", percent(c.inside)), fmt::format("{:.0f}", percent(c.width))});
+  return table;
+}
+
+}  // namespace ledger_words
+
 std::string ledger_markdown(const Ledger& ledger) {
   std::string text = fmt::format("{}{:.2f} %\n\n", overall_mark, percent(ledger.overall()));
-  text += groups_markdown("group", ledger_groups(ledger));
+  text += groups_table("group", ledger_groups(ledger)).markdown();
   const std::vector<LedgerGroup> classes = ledger_classes(ledger);
-  if (!classes.empty()) text += "\n### Classes\n\n" + groups_markdown("class", classes);
+  if (!classes.empty()) text += "\n### Classes\n\n" + groups_table("class", classes).markdown();
   return text + differences_markdown(ledger) + intervals_markdown(ledger) +
          memory_markdown(ledger) + ratios_markdown(ledger) + rows_markdown(ledger);
 }

@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <vector>
 
+#include "stepcast/base/report_table.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/accuracy/accuracy.hpp"
+#include "stepcast/sim/accuracy/intervals.hpp"
 
 /// Here is how the ledger's text and its page write the parts of a row.
 namespace stepcast::ledger_words {
@@ -31,5 +34,11 @@ inline std::string time_text(double seconds) { return human(Seconds{seconds}); }
 inline std::string_view label_text(const MeasuredRow& row) {
   return row.label == RowLabel::fitted ? std::string_view{} : name(row.label);
 }
+
+// Tables that a terminal and a page show alike.
+ReportTable groups_table(const char* heading, const std::vector<LedgerGroup>& groups);
+ReportTable rows_table(const Ledger& ledger);
+ReportTable ratios_table(const Ledger& ledger);
+ReportTable intervals_table(const char* heading, const std::vector<IntervalClass>& classes);
 
 }  // namespace stepcast::ledger_words

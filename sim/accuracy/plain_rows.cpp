@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <map>
 
+#include "ledger_words.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/report_table.hpp"
 #include "stepcast/sim/accuracy/intervals.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 
@@ -119,24 +121,24 @@ std::vector<PlainRow> measure_plain(const std::string& folder, const SearchPath&
 }
 
 std::string plain_text(const std::vector<PlainRow>& rows) {
-  std::string text =
-      fmt::format("{:<24}{:>6}{:>12}{:>8}{:>16}{:>8}{:>18}{:>8}\n", "source", "rows", "as written",
-                  "bias", "plain, named", "bias", "plain, assumed", "bias");
+  ReportTable sources({text_column("source"), number_column("rows"), number_column("as written"),
+                       number_column("bias"), number_column("plain, named"), number_column("bias"),
+                       number_column("plain, assumed"), number_column("bias")});
   const auto line = [&](const std::string& name, const std::string& family) {
     const ErrorFigures ledger = plain_figures(rows, &PlainRow::ledger, family);
     const ErrorFigures named = plain_figures(rows, &PlainRow::named, family);
     const ErrorFigures assumed = plain_figures(rows, &PlainRow::assumed, family);
-    text += fmt::format("{:<24}{:>6}{:>12.1f}{:>+8.1f}{:>16.1f}{:>+8.1f}{:>18.1f}{:>+8.1f}\n", name,
-                        ledger.rows, 100 * ledger.mean, 100 * ledger.bias, 100 * named.mean,
-                        100 * named.bias, 100 * assumed.mean, 100 * assumed.bias);
+    std::vector<std::string> cells{name, std::to_string(ledger.rows)};
+    for (const ErrorFigures& f : {ledger, named, assumed}) {
+      cells.push_back(fmt::format("{:.1f}", 100 * f.mean));
+      cells.push_back(fmt::format("{:+.1f}", 100 * f.bias));
+    }
+    sources.add(std::move(cells));
   };
   for (const std::string& family : plain_sources(rows)) line(family, family);
   line("all", "");
-  text += fmt::format("\n{:<24}{:>6}{:>22}{:>24}{:>14}\n", "plain, assumed", "unseen",
-                      "published / forecast", "inside those of others", "median width");
-  for (const IntervalClass& c : plain_classes(rows))
-    text += fmt::format("{:<24}{:>6}{:>13.3f} to {:.3f}{:>22.0f} %{:>12.0f} %\n", c.name, c.rows,
-                        c.range.low, c.range.high, 100 * c.inside, 100 * c.width);
+  std::string text = sources.text() + "\n";
+  text += ledger_words::intervals_table("plain, assumed", plain_classes(rows)).text();
   text +=
       "\nMean error of step times [%]. Plain: cluster, model, plan, sizes, precision and "
       "recomputation alone; with\n"

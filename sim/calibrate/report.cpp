@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "stepcast/base/report_table.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/calibrate/profile_fit.hpp"
 
@@ -64,18 +65,18 @@ constexpr double alike = 0.8;  // correlation from which two numbers can hardly 
 std::string numbers_text(const std::vector<FittedValue>& values,
                          const std::vector<double>& singular_values,
                          std::span<const FittedNumber> rivals) {
-  std::string text = fmt::format("{:<40}{:>12}{:>12}  {:<24}{}\n", "number", "before", "fitted",
-                                 "known to", "hard to tell from");
+  ReportTable table({text_column("number"), number_column("before"), number_column("fitted"),
+                     text_column("known to"), text_column("hard to tell from")});
   for (const FittedValue& v : values) {
     const Identified& i = v.identified;
     // Other numbers are named only where they can hardly be told apart.
     const std::string like = std::abs(i.correlation) <= alike
                                  ? ""
                                  : fmt::format("{} ({:+.2f})", rivals[i.rival].path, i.correlation);
-    text += fmt::format("{:<40}{:>12}{:>12}  {:<24}{}\n", v.number->path,
-                        written(*v.number, v.before), written(*v.number, v.after), known(i), like);
+    table.add({v.number->path, written(*v.number, v.before), written(*v.number, v.after), known(i),
+               like});
   }
-  text += "\nsingular values of the Jacobian:";
+  std::string text = table.text() + "\nsingular values of the Jacobian:";
   for (const double s : singular_values) text += fmt::format(" {:.3g}", s);
   return text + "\n";
 }
@@ -116,12 +117,13 @@ std::string calibration_yaml(const Calibration& c, const std::string& question,
 
 std::string profile_text(const ProfileCalibration& c, const Profile& profile) {
   std::string text = numbers_text(c.values, c.singular_values, numbers_of_kernels()) + "\n";
-  text += fmt::format("{:<32}{:>9}{:>14}{:>13}{:>17}\n", "type", "samples", "error before",
-                      "error after", "time explained");
+  ReportTable types({text_column("type"), number_column("samples"), number_column("error before"),
+                     number_column("error after"), number_column("time explained")});
   for (const TypeQuality& q : c.types)
-    text += fmt::format("{:<32}{:>9}{:>13.1f}%{:>12.1f}%{:>17}\n", q.type, q.samples,
-                        100 * q.error_before, 100 * q.error_after,
-                        q.share > 0 ? fmt::format("{:.0f}%", 100 * q.share) : "");
+    types.add({q.type, std::to_string(q.samples), fmt::format("{:.1f}%", 100 * q.error_before),
+               fmt::format("{:.1f}%", 100 * q.error_after),
+               q.share > 0 ? fmt::format("{:.0f}%", 100 * q.share) : ""});
+  text += types.text();
   if (profile.computing > 0)
     text += fmt::format("\nthe profiled step: computing {}, exposed communication {}, free {}\n",
                         human(Seconds{profile.computing}), human(Seconds{profile.exposed}),

@@ -62,9 +62,8 @@ void add_calibrate(CommandLine& line) {
                                [options] { return calibrate(*options); });
   sub->add_option("profiles", options->profiles, "folders of profiler output or collective tables")
       ->type_name("PROFILE_DIR");
-  CommandLine::preset(
-      sub, "--cluster", options->cluster, "clusters",
-      "cluster preset or file that profiles start at, and that the output extends")
+  CommandLine::preset(sub, "--cluster", options->cluster, "clusters",
+                      "cluster preset or file that profiles start at, and that the output extends")
       ->type_name("CLUSTER");
   sub->add_option("--from-results", options->results,
                   "fit to step times instead: scenarios that expect them")

@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/report_table.hpp"
 #include "stepcast/base/section.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/report/lines.hpp"
@@ -127,12 +128,21 @@ void check_algorithm(const std::string& wanted) {
                                         wanted, name(call.kind), members.size(), joined(usable)));
 }
 
-std::string text_row(const Row& row, const CollectiveCall& call, std::size_t ranks) {
-  const BytesPerSecond algbw = call.bytes / row.time;
-  const std::string text =
-      fmt::format("  {:<14}{:<30}{:>10}{:>12}{:>12}", row.algorithm, row.as_run, human(row.time),
-                  human(algbw), human(algbw * bus_factor(call.kind, ranks)));
-  return text + (row.pairwise ? fmt::format("{:>14}\n", human(*row.pairwise)) : "\n");
+ReportTable table_of(const std::vector<Row>& rows, const CollectiveCall& call, std::size_t ranks,
+                     bool pairwise) {
+  std::vector<TableColumn> columns{text_column("algorithm"), text_column("as run"),
+                                   number_column("time"), number_column("algbw"),
+                                   number_column("busbw")};
+  if (pairwise) columns.push_back(number_column("pairwise time"));
+  ReportTable table(std::move(columns));
+  for (const Row& row : rows) {
+    const BytesPerSecond algbw = call.bytes / row.time;
+    std::vector<std::string> cells{row.algorithm, row.as_run, human(row.time), human(algbw),
+                                   human(algbw * bus_factor(call.kind, ranks))};
+    if (pairwise) cells.push_back(row.pairwise ? human(*row.pairwise) : "");
+    table.add(std::move(cells));
+  }
+  return table;
 }
 
 std::string as_json(const ClusterSpec& cluster, const Group& group, const CollectiveCall& call,
@@ -177,18 +187,16 @@ Outcome collective(const CollectiveOptions& options) {
   const std::size_t ranks = group.members.size();
   const Fabric fabric(cluster);
   const bool pairwise = wants_pairwise(options);
-  const std::vector<Row> rows = rows_of(fabric, group.members, call, options.algorithm, pairwise);
+  std::vector<Row> rows = rows_of(fabric, group.members, call, options.algorithm, pairwise);
   if (rows.empty()) refuse_algorithm(options.algorithm, fabric, group.members, call);
   const Seconds bound = bandwidth_bound(fabric, group.members, call);
 
-  std::string text = fmt::format(
-      "{} of {} over {} ranks (stride {}) of {}\n\n  {:<14}{:<30}{:>10}{:>12}{:>12}{}\n",
-      name(call.kind), human(call.bytes), ranks, group.stride, cluster.name, "algorithm", "as run",
-      "time", "algbw", "busbw", pairwise ? fmt::format("{:>14}", "pairwise time") : "");
-  for (const Row& row : rows) text += text_row(row, call, ranks);
-  text += text_row({"bound", "ports and cuts of this fabric", bound}, call, ranks);
-  return shown(folded(text, lines_width()), options.json,
-               as_json(cluster, group, call, rows, bound));
+  const std::string json = as_json(cluster, group, call, rows, bound);
+  rows.push_back({"bound", "ports and cuts of this fabric", bound});
+  const std::string text = fmt::format(
+      "{} of {} over {} ranks (stride {}) of {}\n\n{}", name(call.kind), human(call.bytes), ranks,
+      group.stride, cluster.name, table_of(rows, call, ranks, pairwise).text("  "));
+  return shown(folded(text, lines_width()), options.json, json);
 }
 
 }  // namespace stepcast::cli

@@ -9,7 +9,7 @@
 namespace CLI {
 class App;
 class Option;
-}
+}  // namespace CLI
 
 namespace stepcast::cli {
 
@@ -40,8 +40,8 @@ class CommandLine {
   static void json(CLI::App* sub, std::string& file);
   /// An option or argument that is the file of a preset, or its name: `dgx-h100` for
   /// `clusters/dgx-h100.yaml`, where `kind` is `clusters`. A file of that name comes first.
-  static CLI::Option* preset(CLI::App* sub, const char* option, std::string& file,
-                             const char* kind, const char* what);
+  static CLI::Option* preset(CLI::App* sub, const char* option, std::string& file, const char* kind,
+                             const char* what);
   /// `--set`.
   static void overrides(CLI::App* sub, std::vector<std::string>& list);
   /// `--engine`, which is one more override.

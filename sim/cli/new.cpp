@@ -80,7 +80,8 @@ std::string found_text(const FirstFile& file, const PlanSpace& space, const Plan
     if (path == "training.recompute") recompute = value;
   std::string text = fmt::format(
       "# question: how long is one step of {} on {} devices of {}?\n"
-      "# A plan that fits, by arithmetic alone: roughly {}, {} of {} in use. stepcast run simulates "
+      "# A plan that fits, by arithmetic alone: roughly {}, {} of {} in use. stepcast run "
+      "simulates "
       "it,\n"
       "# stepcast plan searches for a better one. Assumed: the sequence and the global batch.\n",
       short_name(file.model), file.devices, short_name(file.cluster), human(point.estimate),

@@ -6,6 +6,7 @@
 #include "stepcast/sim/forecast/seeds.hpp"
 #include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
+#include "stepcast/sim/sweep/published.hpp"
 #include "stepcast/sim/sweep/scaling.hpp"
 #include "sweep_commands.hpp"
 
@@ -94,9 +95,10 @@ Outcome scale(const ScaleOptions& options) {
                                                : scenario_sweep(options, search);
   if (!options.seeds.empty())
     sweep.seeds = seeds_option(options.seeds, draws_somewhere(sweep, search));
-  const PointTable table =
+  PointTable table =
       run_points(sweep, choose_points(sweep, {}), {options.store, options.accept_builds}, search,
                  in_processes(options.workers));
+  table.published = published_curves(sweep, table, search);
   Outcome outcome =
       shown_points(scaling_table(sweep, table), sweep.name, table, options.csv, options.json);
   const auto invalid = std::ranges::count(table.rows, PointStatus::invalid, &PointResult::status);

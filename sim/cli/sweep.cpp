@@ -85,6 +85,11 @@ void write_points_page(const std::string& file, const Sweep& sweep, const PointT
     for (const auto& number : point.numbers) row.push_back(cell(number));
     if (compared) row.push_back(cell(points.efficiency[i]));
   }
+  for (const PublishedCurve& curve : points.published) {
+    auto& line = page.published.emplace_back(PageTable::Curve{curve.name, {}});
+    for (const PublishedPoint& point : curve.points)
+      line.points.emplace_back(point.devices, point.efficiency);
+  }
   write_file(file, sweep_page(page));
 }
 

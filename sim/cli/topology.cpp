@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "stepcast/base/report_table.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/report/lines.hpp"
 #include "stepcast/topology/bill.hpp"
@@ -81,17 +82,16 @@ Json bill_json(const Bill& bill, const std::string& currency) {
 }
 
 std::string bill_text(const Bill& bill, const std::string& currency) {
-  std::string text = fmt::format("\n  {:<14}{:>10}  {:>12}  {:>14}  {:>10}\n", "bill", "count",
-                                 currency + " each", currency, "kW");
-  constexpr double kilo = 1e3;
+  ReportTable table({text_column("bill"), number_column("count"), number_column(currency + " each"),
+                     number_column(currency), number_column("kW")});
+  const auto kilowatts = [](double watts) { return fmt::format("{:.5g}", watts / 1e3); };
   for (const BillRow& row : bill.rows)
-    text += fmt::format("  {:<14}{:>10.0f}  {:>12.6g}  {:>14.8g}  {:>10.5g}\n", row.part, row.count,
-                        row.price, row.total(), row.watts() / kilo);
+    table.add({row.part, fmt::format("{:.0f}", row.count), fmt::format("{:.6g}", row.price),
+               fmt::format("{:.8g}", row.total()), kilowatts(row.watts())});
   if (bill.facility > 1)
-    text += fmt::format("  {:<14}{:>10}  {:>12}  {:>14}  {:>10.5g}\n", "facility", "", "", "",
-                        bill.power() * (1 - 1 / bill.facility) / kilo);
-  return text + fmt::format("  {:<14}{:>10}  {:>12}  {:>14.8g}  {:>10.5g}\n", "all", "", "",
-                            bill.price(), bill.power() / kilo);
+    table.add({"facility", "", "", "", kilowatts(bill.power() * (1 - 1 / bill.facility))});
+  table.add({"all", "", "", fmt::format("{:.8g}", bill.price()), kilowatts(bill.power())});
+  return "\n" + table.text("  ");
 }
 
 std::string as_json(const Fabric& fabric, const Bisection& cut) {
@@ -155,12 +155,12 @@ Outcome topology(const TopologyOptions& options) {
   std::string text = fmt::format("{}: {} devices of {} in {} nodes", cluster.name, fabric.devices(),
                                  cluster.device.name, fabric.nodes());
   if (fabric.leaves() > 0) text += fmt::format(", {} leaves", fabric.leaves());
-  text += fmt::format("\n\n  {:<14}{:>10}  {:>14}  {:>10}\n", "link", "count", "usable each",
-                      "latency");
-  for (const auto& [key, summary] : by_kind(fabric)) {
-    text += fmt::format("  {:<14}{:>10}  {:>14}  {:>10}\n", name(key.first), summary.count,
-                        human(summary.example.bandwidth), human(summary.example.latency));
-  }
+  ReportTable links({text_column("link"), number_column("count"), number_column("usable each"),
+                     number_column("latency")});
+  for (const auto& [key, summary] : by_kind(fabric))
+    links.add({std::string(name(key.first)), fmt::format("{}", summary.count),
+               human(summary.example.bandwidth), human(summary.example.latency)});
+  text += "\n\n" + links.text("  ");
   const Bisection cut = bisection(fabric);
   text += fmt::format("\n  bisection bandwidth   {} ({} per device of {})\n", human(cut.bandwidth),
                       human(cut.per_device()), cut.smaller);

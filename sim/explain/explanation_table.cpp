@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stepcast/base/report_table.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/explain/explain.hpp"
 
@@ -34,14 +35,14 @@ std::string shares(const char* title, const std::vector<PathShare>& rows, double
 }
 
 std::string slack_rows(const CriticalPath& path) {
-  std::string text = fmt::format("  {:<34}{:>8}{:>12}{:>12}{:>12}\n", "slack of", "pieces",
-                                 "critical", "least", "median");
+  ReportTable table({text_column("slack of"), number_column("pieces"), number_column("critical"),
+                     number_column("least"), number_column("median")});
   for (const CriticalPath::Slack& s : path.slacks) {
     const auto time = [](double t) { return std::isfinite(t) ? human(Seconds{t}) : "never used"; };
-    text += fmt::format("  {:<34.34}{:>8}{:>12}{:>12}{:>12}\n", s.name, s.count, s.critical,
-                        time(s.least), time(s.median));
+    table.add({s.name, std::to_string(s.count), std::to_string(s.critical), time(s.least),
+               time(s.median)});
   }
-  return text + "\n";
+  return table.text("  ") + "\n";
 }
 
 constexpr std::size_t path_width = 38, bar_width = 18;
@@ -67,12 +68,11 @@ std::string elasticity_rows(const Explanation& e, std::size_t top) {
 }
 
 std::string bound_rows(const Explanation& e) {
-  std::string text = fmt::format("  {:<40}{:>10}{:>8}\n", "if it were", "step", "less");
-  for (const Bound& b : e.bounds) {
-    text += fmt::format("  {:<40}{:>10}{:>7.1f}%\n", b.name, human(Seconds{b.step_time}),
-                        percent_of(e.step_time - b.step_time, e.step_time));
-  }
-  return text;
+  ReportTable table({text_column("if it were"), number_column("step"), number_column("less")});
+  for (const Bound& b : e.bounds)
+    table.add({b.name, human(Seconds{b.step_time}),
+               fmt::format("{:.1f}%", percent_of(e.step_time - b.step_time, e.step_time))});
+  return table.text("  ");
 }
 
 const Elasticity* best_of(const Explanation& e, Parameter::Nature nature) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "stepcast/base/report_table.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/explain/loss.hpp"
 
@@ -19,14 +20,13 @@ std::string loss_table(const LossSplit& split) {
                   split.small_devices, split.large_devices, human(Seconds{split.small_step}),
                   human(Seconds{split.large_step}), 100 * split.efficiency(),
                   split.seeds > 1 ? fmt::format(" (means of {} seeds)", split.seeds) : "");
-  text += fmt::format("  {:<20}{:>18}{:>18}{:>14}\n", "points of efficiency", "in micro-batches",
-                      "once per step", "together");
+  ReportTable table({text_column("points of efficiency"), number_column("in micro-batches"),
+                     number_column("once per step"), number_column("together")});
   double in_micro_batches = 0, once = 0;
   const auto row = [&](const std::string& name, double in, double at_once) {
-    text +=
-        fmt::format("  {:<20}{:>18}{:>18}{:>14}\n", name, efficiency_points(in, split.large_step),
-                    efficiency_points(at_once, split.large_step),
-                    efficiency_points(in + at_once, split.large_step));
+    table.add({name, efficiency_points(in, split.large_step),
+               efficiency_points(at_once, split.large_step),
+               efficiency_points(in + at_once, split.large_step)});
   };
   for (const LossCause& cause : split.causes) {
     const double in = split.lost_in_micro_batches(cause), at_once = split.lost_once(cause);
@@ -35,7 +35,7 @@ std::string loss_table(const LossSplit& split) {
     row(cause.name, in, at_once);
   }
   row("lost", in_micro_batches, once);
-  return text;
+  return text + table.text("  ");
 }
 
 }  // namespace stepcast

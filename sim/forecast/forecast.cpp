@@ -184,7 +184,7 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
   Forecast result;
   Recording* recording = record ? &record->recording : nullptr;
   // Under spread the slowest replica is looked for, which takes several replays.
-  if (setup.spreads()) {
+  if (setup.step_kind != StepKind::even) {
     SpreadStep step = step_under_spread(setup, recording, recorded);
     result.timeline = std::move(step.timeline);
     result.spread = step.spread;

@@ -68,7 +68,8 @@ class SeedJob {
     if (!shares_setup(scenario.stalls)) return;
     shared_.emplace(scenario, loads, real_, false);
     // Ranks that meet in every micro-batch are the same for all seeds.
-    if (shared_->folds_worst()) lock_step_.emplace(shared_->placement, shared_->programs);
+    if (shared_->step_kind == StepKind::worst)
+      lock_step_.emplace(shared_->placement, shared_->programs);
   }
 
   Seconds calm() const { return calm_; }

@@ -74,7 +74,7 @@ SpreadStep step_under_spread(const StepSetup& setup, Recording* record,
   SpreadStep result;
   SpreadForecast& spread = result.spread;
   // Every rank is simulated by itself: one replay, and one without spread to compare with.
-  if (!setup.folds_worst()) {
+  if (setup.step_kind == StepKind::spread) {
     spread.calm_step_time = calm_apart(setup);
     result.timeline = setup.replayed(stalls, record, recorded);
     return result;

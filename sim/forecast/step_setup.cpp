@@ -142,7 +142,8 @@ StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loa
       kinds{kind_programs(scenario, layers, placement)},
       host{scenario.cluster.host},
       latency{boundary_latency(scenario)},
-      orders{scenario.orders()} {
+      orders{scenario.orders()},
+      step_kind{its_kind()} {
   // Before the network is built, which may take long.
   if (judged()) check_judged();
   begin_phase("building the network of the job");
@@ -173,7 +174,7 @@ NetworkMap StepSetup::with_network_input(
   // Spread is left out: classes are those of a job without it.
   const StallPlan even = stalls(without_spread(scenario.stalls));
   // Every rank a class of its own: nothing may be folded.
-  const bool alone = judged() || (spreads() && !folds_worst());
+  const bool alone = judged() || step_kind == StepKind::spread;
   std::vector<std::uint64_t> keys;
   // Ranks with other documents, or of other kinds, are not alike.
   if (!alone) keys = loads ? told_apart(even.keys(), loads->of_rank) : even.keys();
@@ -200,24 +201,22 @@ StallPlan StepSetup::stalls(const StallsSpec& spec) const {
   return plan_stalls(spec, placement, scenario.cluster);
 }
 
-bool StepSetup::spreads() const {
-  return scenario.stalls.spread && !scenario.stalls.spread->neutral();
-}
-
-/// Where ranks differ for other reasons too, which replica is the worst is not known before. A
-/// checkpoint holds all ranks alike, behind the last meeting of a step.
-bool StepSetup::folds_worst() const {
-  if (!spreads() || scenario.simulate.fold == Fold::off) return false;
-  StallsSpec calm = without_spread(scenario.stalls);
-  // All ranks wait for it alike.
-  calm.checkpoint.reset();
-  const StallPlan even = stalls(calm);
+/// Where ranks differ for other reasons too, which replica is the worst is not known before.
+StepKind StepSetup::its_kind() const {
   const StallsSpec& spec = scenario.stalls;
+  if (!spec.spread || spec.spread->neutral()) return StepKind::even;
+  // The judge replays what was drawn, rank by rank.
+  if (judged() || scenario.simulate.fold == Fold::off) return StepKind::spread;
+  StallsSpec calm = without_spread(spec);
+  // A checkpoint holds all ranks alike, behind the last meeting of a step.
+  calm.checkpoint.reset();
+  const StallPlan others = stalls(calm);
   // Links that differ make a network of their own for each seed.
   const bool even_links = (!spec.spread->link || spec.spread->link->neutral()) &&
                           spec.degraded_links.empty() && spec.failed_links.empty();
-  return even_links && even.speed.empty() && !even.irregular() && !kinds &&
-         !(loads && !loads->even());
+  const bool alike = even_links && others.speed.empty() && !others.irregular() && !kinds &&
+                     !(loads && !loads->even());
+  return alike ? StepKind::worst : StepKind::spread;
 }
 
 bool StepSetup::judged() const { return scenario.simulate.engine == StepEngine::simgrid; }

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -16,6 +17,13 @@ StallsSpec without_spread(StallsSpec spec);
 /// Says whether SimGrid shares the flows of its steps: a process makes at most one such run.
 bool needs_simgrid(const Scenario& scenario);
 
+/// What a step replays.
+enum class StepKind : std::uint8_t {
+  even,    ///< devices do not differ for ever: ranks that are alike are one class
+  spread,  ///< they do: every rank is a class of its own
+  worst    ///< they do: the classes of an even step, at the pace of the worst replicas
+};
+
 /// All of a step that no draw changes: it is made once and replayed as often as seeds or
 /// replicas ask for it. The scenario, its loads and the ideal outlive it.
 struct StepSetup {
@@ -25,11 +33,6 @@ struct StepSetup {
   StepSetup& operator=(const StepSetup&) = delete;
 
   StallPlan stalls(const StallsSpec& spec) const;
-  /// Says whether `stalls.spread` changes something.
-  bool spreads() const;
-  /// Says whether the classes are those of a job without spread, of which the worst replicas
-  /// are replayed; otherwise, with spread, every rank is a class of its own.
-  bool folds_worst() const;
   bool judged() const;  ///< by SimGrid alone (simulate.engine)
   /// What a replay needs, but for the stalls.
   ReplayInput replay_input() const;
@@ -56,9 +59,11 @@ struct StepSetup {
   HostSpec host;
   std::optional<Seconds> latency;  ///< of pipeline transfers, instead of the network
   std::vector<StageOrder> orders;
+  StepKind step_kind;
   NetworkMap network;
 
  private:
+  StepKind its_kind() const;
   /// Throws InputError where the judge does not know what the step does.
   void check_judged() const;
 };

@@ -2,7 +2,7 @@
 function scaling() {
   const points = data.scaling;
   if (points.length < 2) return;
-  const block = section('scaling', 'Scaling', 'Throughput over devices; the ideal line starts at the smallest point. Below: the efficiency by itself, from nothing to all of it.');
+  const block = section('scaling', 'Scaling', 'Throughput over devices; the ideal line starts at the smallest point. Below: the efficiency by itself, from nothing to all of it' + (data.published.length ? '; crosses are published sizes.' : '.'));
   const width = room, height = 320, left = narrow() ? 52 : 84;
   const chart = svg(block, width, height, 'Scaling curve');
   const x = d3.scaleLog(d3.extent(points, p => p.devices), [left, width - 70]).base(2);
@@ -24,7 +24,7 @@ function scaling() {
 /* What a logarithmic curve hides: a tenth lost is a tenth of the height here. */
 function efficiency(block, points, of, x, left) {
   const height = 190, chart = svg(block, room, height, 'Efficiency over devices');
-  const y = d3.scaleLinear([0, Math.max(1, d3.max(points, of))], [height - 34, 22]);
+  const y = d3.scaleLinear([0, Math.max(1, d3.max(points, of), d3.max(data.published, p => p.efficiency) || 0)], [height - 34, 22]);
   chart.append('line').attr('x1', left).attr('x2', room - 70).attr('y1', y(1)).attr('y2', y(1)).style('stroke', 'var(--quiet)').attr('stroke-dasharray', '5 4');
   chart.append('path').attr('d', d3.line().x(p => x(p.devices)).y(p => y(of(p)))(points)).attr('fill', 'none').style('stroke', 'var(--computing)').attr('stroke-width', 2);
   const every = Math.ceil(points.length * 56 / (room - left - 70));
@@ -33,6 +33,8 @@ function efficiency(block, points, of, x, left) {
       () => `${p.devices} devices: ${percent(of(p))}`);
     if (i % every === 0) chart.append('text').attr('x', x(p.devices)).attr('y', y(of(p)) + 18).attr('text-anchor', 'middle').text(percent(of(p)));
   });
+  data.published.forEach(p => hover(chart.append('path').attr('class', 'published').attr('d', d3.symbol(d3.symbolCross, 60)()).attr('transform', `translate(${x(p.devices)},${y(p.efficiency)}) rotate(45)`).style('fill', 'var(--host)'),
+    () => `${p.curve}, published\n${p.devices} devices: ${percent(p.efficiency)}`));
   chart.append('g').attr('transform', `translate(0,${height - 30})`).call(d3.axisBottom(x).tickValues(points.filter((_, i) => i % every === 0).map(p => p.devices)).tickFormat(d3.format('d')));
   chart.append('g').attr('transform', `translate(${left},0)`).call(d3.axisLeft(y).ticks(4).tickFormat(v => `${Math.round(100 * v)} %`));
 }

@@ -84,9 +84,14 @@ std::string sweep_page(const PageTable& table) {
     for (const PageTable::Cell& value : row) line.push_back(cell(value));
     rows.push_back(line);
   }
+  Json published = Json::array();
+  for (const auto& [name, points] : table.published)
+    for (const auto& [devices, efficiency] : points)
+      published.push_back({{"curve", name}, {"devices", devices}, {"efficiency", efficiency}});
   const Json data{{"kind", "sweep"},
                   {"throughput", throughput},
                   {"scaling", scaling(table, columns, throughput)},
+                  {"published", published},
                   {"pareto", pareto(table, columns)},
                   {"columns", table.columns},
                   {"rows", rows}};

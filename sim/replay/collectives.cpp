@@ -308,18 +308,21 @@ void Replayer::end_meeting(std::uint32_t id, double end) {
   free_meetings_.push_back(id);
 }
 
+/// Not over, or not begun: whoever ends it wakes the rank.
+bool Replayer::slot_is_over(RankIndex r, std::uint32_t slot) {
+  RankState& rank = ranks_[r];
+  expects(rank.slots[slot].issued, "a slot is issued before it is awaited");
+  if (rank.slots[slot].end != unknown_time) return true;
+  rank.waiting = Waiting::slot;
+  rank.waiting_slot = slot;
+  return false;
+}
+
 /// The first rendezvous with other stages behind the pipeline shows how uneven they are, so that
 /// waiting for it counts as bubble.
-bool Replayer::wait_slot(RankIndex r, std::uint32_t slot) {
+void Replayer::wait_slot(RankIndex r, std::uint32_t slot) {
   RankState& rank = ranks_[r];
   SlotState& state = rank.slots[slot];
-  expects(state.issued, "a slot is issued before it is awaited");
-  // Not over, or not begun: whoever ends it wakes the rank.
-  if (state.end == unknown_time) {
-    rank.waiting = Waiting::slot;
-    rank.waiting_slot = slot;
-    return false;
-  }
   state.awaited = true;
   const StageCall& call = program(r).calls[state.call];
   const bool crosses_stages = call.group == GroupKind::world ||
@@ -332,7 +335,6 @@ bool Replayer::wait_slot(RankIndex r, std::uint32_t slot) {
   // First what the call took from the device while it ran, then what is left to wait for.
   give_cores(r, state, call.kind, recorded);
   idle(r, state.end, state.start, call.kind, state.host, after_pipeline, recorded);
-  return true;
 }
 
 /// What the exchange took from the compute stream is told when it is waited for; it counts as

@@ -205,14 +205,17 @@ bool Replayer::next_instruction(RankIndex r, const Instructions& code) {
 /// A collection that is due happens at the next host instruction, whatever that is.
 bool Replayer::execute(RankIndex r, const Instruction& instruction) {
   RankState& rank = ranks_[r];
-  // Pauses of the host happen between instructions.
+  const auto* wait = std::get_if<Wait>(&instruction);
+  // Until it is over, a wait is executed again and again.
+  if (wait && !slot_is_over(r, wait->slot)) return false;
+  // Pauses of the host happen between instructions, once for each of them.
   collect_garbage(rank);
   if (const auto* run = std::get_if<Compute>(&instruction)) {
     compute(r, run->segment);
   } else if (const auto* start = std::get_if<Communicate>(&instruction)) {
     communicate(r, *start);
-  } else if (const auto* wait = std::get_if<Wait>(&instruction)) {
-    return wait_slot(r, wait->slot);
+  } else if (wait) {
+    wait_slot(r, wait->slot);
   } else if (const auto* sync = std::get_if<HostSync>(&instruction)) {
     synchronise(r, host(r).synchronise.value(), sync->of_copy);
   } else {

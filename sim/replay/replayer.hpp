@@ -144,7 +144,8 @@ class Replayer : public EngineClient {
 
   // collectives
   void communicate(RankIndex r, const Communicate& instruction);
-  bool wait_slot(RankIndex r, std::uint32_t slot);
+  bool slot_is_over(RankIndex r, std::uint32_t slot);
+  void wait_slot(RankIndex r, std::uint32_t slot);
   void give_cores(RankIndex r, const SlotState& state, ExposedKind kind, std::uint32_t recorded);
   void pump_stream(RankIndex r, Stream stream);
   void end_lone(RankIndex r, StreamState& state, const CallSummary& call, double start, double end);

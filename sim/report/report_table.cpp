@@ -1,3 +1,5 @@
+#include "stepcast/base/report_table.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -387,10 +389,12 @@ std::string stage_rows(const Forecast& forecast) {
 /// Which group crosses which fabric, where nodes differ.
 std::string group_rows(const Forecast& forecast) {
   if (forecast.groups.empty()) return "";
-  std::string text = fmt::format("  {:<14}{:<12}{:>8}{:>8}\n", "groups", "reach", "count", "mixed");
+  ReportTable table({text_column("groups"), text_column("reach"), number_column("count"),
+                     number_column("mixed")});
   for (const GroupReach& g : forecast.groups)
-    text += fmt::format("  {:<14}{:<12}{:>8}{:>8}\n", g.group, g.fabric, g.groups, g.mixed);
-  return text + "\n";
+    table.add({fmt::format("{}", g.group), fmt::format("{}", g.fabric), fmt::format("{}", g.groups),
+               fmt::format("{}", g.mixed)});
+  return table.text("  ") + "\n";
 }
 
 }  // namespace

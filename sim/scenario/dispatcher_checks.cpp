@@ -3,42 +3,24 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/feasibility.hpp"
+#include "stepcast/workloads/dispatcher_form.hpp"
 
 // Keys about the statements of dispatchers and routers: each version knows some ways to reach the
 // experts, and a key that changes nothing is refused.
 namespace stepcast {
 namespace {
 
-using Dispatcher = MoeSpec::Dispatcher;
+using Form = DispatcherForm;
 
-/// Versions of Megatron-LM on GPUs that know no fused permutation.
-bool knows_no_fusion(Dispatcher dispatcher) {
-  switch (dispatcher) {
-    case Dispatcher::megatron_0_6:
-    case Dispatcher::megatron_0_8:
-    case Dispatcher::megatron_0_9:
-      return true;
-    case Dispatcher::standard:
-    case Dispatcher::megatron_0_10:
-    case Dispatcher::megatron_0_12:
-    case Dispatcher::megatron_0_14:
-    case Dispatcher::mindspeed_1_0:
-    case Dispatcher::mindspeed_2_0:
-    case Dispatcher::mindspeed_2_3:
-    case Dispatcher::mindspeed_2_3_seq:
-    case Dispatcher::mindformers_1_3:
-    case Dispatcher::deepep:
-    case Dispatcher::hybridep:
-      break;
-  }
-  return false;
+/// Megatron-LM's first versions and MindSpeed's, which hand over expert numbers.
+bool by_number(const Form* form) {
+  return form != nullptr && form->routing == Form::Routing::numbers && !form->fixed();
 }
 
 /// DeepEP and HybridEP send a row once to each part and rank, and know neither parts of experts nor
 /// pieces.
-void check_library(const WorkloadSpec& workload, Checks& checks) {
+void check_library(const WorkloadSpec& workload, bool hybrid, Checks& checks) {
   const MoeSpec& moe = workload.moe;
-  const bool hybrid = moe.dispatcher == Dispatcher::hybridep;
   const std::string name = hybrid ? "hybridep" : "deepep", is = "is " + name + ", which ";
   checks.require(moe.dispatch == MoeSpec::Dispatch::two_hop_dedup, "moe.dispatcher",
                  is + "is known for dispatch two_hop_dedup, allowed: default");
@@ -80,28 +62,25 @@ void check_blocks(const WorkloadSpec& workload, Checks& checks) {
 void check_version(const WorkloadSpec& workload, Checks& checks) {
   const MoeSpec& moe = workload.moe;
   using Dispatch = MoeSpec::Dispatch;
-  if (moe.dispatcher == Dispatcher::standard) return;
-  if (moe.dispatcher == Dispatcher::deepep || moe.dispatcher == Dispatcher::hybridep)
-    return check_library(workload, checks);
-  if (moe.dispatcher == Dispatcher::mindformers_1_3) return check_blocks(workload, checks);
+  const Form* form = form_of(moe.dispatcher);
+  if (form == nullptr) return;
+  if (form->library()) return check_library(workload, form->hybrid, checks);
+  if (form->fixed()) return check_blocks(workload, checks);
   checks.require(moe.dispatch == Dispatch::flat || moe.dispatch == Dispatch::allgather,
                  "moe.dispatcher",
                  "is set, which is known for dispatch flat and allgather, allowed: default");
-  checks.require(moe.dispatcher != Dispatcher::mindspeed_2_3_seq || moe.dispatch == Dispatch::flat,
-                 "moe.dispatch",
+  checks.require(!form->trades_parts || moe.dispatch == Dispatch::flat, "moe.dispatch",
                  "is allgather, but moe.dispatcher mindspeed_2.3_seq exchanges, allowed: flat");
   checks.require(!moe.in_pieces(), "moe.dispatcher",
                  "is set, but its framework cuts no tokens in pieces (moe.overlap), allowed: "
                  "default");
-  checks.require(
-      !knows_no_fusion(moe.dispatcher) || moe.permutation == MoeSpec::Permutation::indexed,
-      "moe.permutation", "is fused, which this moe.dispatcher does not know, allowed: indexed");
-  const bool old_gather = (moe.dispatcher == Dispatcher::mindspeed_1_0 ||
-                           moe.dispatcher == Dispatcher::mindspeed_2_0) &&
-                          moe.dispatch == Dispatch::allgather;
-  checks.require(
-      !old_gather || moe.permutation == MoeSpec::Permutation::indexed, "moe.permutation",
-      "is fused, which the allgather of this moe.dispatcher does not know, allowed: indexed");
+  const bool gathers = moe.dispatch == Dispatch::allgather;
+  // MindSpeed fuses the exchange's permutation of numbers, but not that of gathered tokens.
+  checks.require(!by_number(form) || (form->npu && !gathers) ||
+                     moe.permutation == MoeSpec::Permutation::indexed,
+                 "moe.permutation",
+                 "is fused, which " + std::string(form->npu ? "the allgather of " : "") +
+                     "this moe.dispatcher does not know, allowed: indexed");
 }
 
 /// Rows padded to the capacity go where every rank knows how many come.
@@ -113,10 +92,7 @@ void check_padding(const MoeSpec& moe, Checks& checks) {
   checks.require(moe.dispatch == Dispatch::flat || moe.dispatch == Dispatch::two_hop,
                  "moe.capacity_pad",
                  "is true, which is known for dispatch flat and two_hop, allowed: false");
-  const bool by_number = moe.dispatcher == Dispatcher::mindspeed_1_0 ||
-                         moe.dispatcher == Dispatcher::mindspeed_2_0 ||
-                         knows_no_fusion(moe.dispatcher);
-  checks.require(!by_number, "moe.capacity_pad",
+  checks.require(!by_number(form_of(moe.dispatcher)), "moe.capacity_pad",
                  "is true, which this moe.dispatcher does not model, allowed: false");
 }
 
@@ -129,8 +105,8 @@ void check_whole_rows(const WorkloadSpec& workload, Checks& checks) {
   if (moe.group_wise_a2a) return;
   if (!moe.capacity_pad)
     return fail("which is known for rows padded to a capacity (moe.capacity_pad)");
-  if (moe.dispatcher != Dispatcher::standard && moe.dispatcher != Dispatcher::mindformers_1_3)
-    return fail("which no version of moe.dispatcher does");
+  const Form* form = form_of(moe.dispatcher);
+  if (form != nullptr && !form->fixed()) return fail("which no version of moe.dispatcher does");
   if (checks.good({"parallel.ep", "parallel.etp", "parallel.tp"}) &&
       whole_rows_misfit(moe, workload.plan))
     checks.require_use(false, "moe.group_wise_a2a",
@@ -159,7 +135,7 @@ void check_dispatcher(const WorkloadSpec& workload, Checks& checks) {
   checks.require_use(statements || !router.z_loss, "moe.router.z_loss",
                      "is true" + needs + "false");
   checks.require_use(
-      moe.dispatcher != Dispatcher::standard || router.precision == RouterSpec::Precision::bf16,
+      form_of(moe.dispatcher) != nullptr || router.precision == RouterSpec::Precision::bf16,
       "moe.router.precision",
       "is fp32, which only a version of moe.dispatcher tells apart, allowed: bf16");
   const bool random = moe.routing.distribution == RoutingSpec::Distribution::random;

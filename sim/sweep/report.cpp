@@ -198,6 +198,15 @@ std::string points_json(const std::string& sweep, const PointTable& table) {
   OrderedJson json{{"stepcast", program_head<OrderedJson>()}};
   if (!sweep.empty()) json["sweep"] = sweep;
   json["points"] = points;
+  for (const PublishedCurve& curve : table.published) {
+    OrderedJson sizes = OrderedJson::array();
+    for (const PublishedPoint& point : curve.points)
+      sizes.push_back({{"devices", point.devices},
+                       {"efficiency", point.efficiency},
+                       {"forecast", point.forecast}});
+    json["published"].push_back(
+        {{"curve", curve.name}, {"source", curve.source}, {"points", sizes}});
+  }
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 

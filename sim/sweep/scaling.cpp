@@ -76,6 +76,20 @@ std::string what_bends(const PointTable& table, const std::vector<std::vector<do
   return "\n  No point loses against perfect scaling.\n";
 }
 
+/// A line per published curve, beside the forecast of the same sizes.
+std::string published_lines(const PointTable& table) {
+  std::string text;
+  for (const auto& [curve, source, points] : table.published) {
+    text += fmt::format("\n  published: {} ({}), from {:.0f} devices on", curve, source,
+                        points.front().devices);
+    for (std::size_t i = 1; i < points.size(); ++i)
+      text += fmt::format("{} {:.0f}: {:.1f}% (here {:.1f}%)", i == 1 ? ":" : ",",
+                          points[i].devices, 100 * points[i].efficiency, 100 * points[i].forecast);
+    text += "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::vector<double>> scaling_losses(const Sweep& sweep,
@@ -96,7 +110,7 @@ std::string scaling_table(const Sweep& sweep, const PointTable& table) {
   std::string text = points_table(table);
   const auto losses = scaling_losses(sweep, table.rows);
   const std::vector<std::size_t> parts = parts_that_occur(losses);
-  if (parts.empty()) return text;
+  if (parts.empty()) return text + published_lines(table);
   std::size_t width = 8;
   for (const PointResult& row : table.rows) width = std::max(width, row.values.size() + 1);
   text += fmt::format("\n  what grows, against perfect scaling of the baseline\n  {:<{}}", "point",
@@ -109,7 +123,7 @@ std::string scaling_table(const Sweep& sweep, const PointTable& table) {
     for (const std::size_t p : parts) text += fmt::format("{:>11}", signed_seconds(losses[i][p]));
     text += "\n";
   }
-  return text + what_bends(table, losses);
+  return text + what_bends(table, losses) + published_lines(table);
 }
 
 }  // namespace stepcast

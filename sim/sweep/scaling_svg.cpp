@@ -35,6 +35,13 @@ std::string line(double x1, double y1, double x2, double y2, const char* stroke)
       y2, stroke);
 }
 
+/// A published size.
+std::string cross(double x, double y, const char* stroke) {
+  constexpr double arm = 4;
+  return line(x - arm, y - arm, x + arm, y + arm, stroke) +
+         line(x - arm, y + arm, x + arm, y - arm, stroke);
+}
+
 /// The values of a point but its devices and what goes with them: what a line of the diagram stands
 /// for.
 std::string series_of(const Sweep& sweep, const PointResult& row) {
@@ -93,6 +100,10 @@ class Efficiencies {
       most_ = std::max(most_, devices);
       highest = std::max(highest, percent);
     }
+    for (const PublishedCurve& curve : table.published)
+      for (const PublishedPoint& point : curve.points)
+        highest = std::max(highest, 100 * point.efficiency);
+    published_ = table.published;
     high_ = std::ceil(highest / 10) * 10;
   }
 
@@ -116,6 +127,14 @@ class Efficiencies {
         svg += line(left_edge, height - 4, left_edge + 20, height - 4, colour(index)) +
                text_at(left_edge + 26, height, name, "start");
       }
+      ++index;
+    }
+    for (const PublishedCurve& curve : published_) {
+      for (const PublishedPoint& point : curve.points)
+        svg += cross(x(point.devices), y(100 * point.efficiency), colour(index));
+      const double height = top_edge + panel_height + 40 + legend_line * static_cast<double>(index);
+      svg += cross(left_edge + 10, height - 4, colour(index)) +
+             text_at(left_edge + 26, height, "published: " + curve.name, "start");
       ++index;
     }
     return svg;
@@ -162,6 +181,7 @@ class Efficiencies {
   }
 
   std::map<std::string, std::vector<Place>> series_;
+  std::vector<PublishedCurve> published_;
   double least_ = 1e300, most_ = 0, high_ = 100;
   bool bands_ = false, seeds_ = false;
 };
@@ -210,8 +230,8 @@ std::string scaling_svg(const Sweep& sweep, const PointTable& table) {
   std::map<std::string, int> series;
   for (const PointResult& row : table.rows) series[series_of(sweep, row)] = 0;
   const double width = left_edge + 2 * panel_width + gap + 130;
-  const double height =
-      top_edge + panel_height + 50 + legend_line * static_cast<double>(series.size());
+  const double height = top_edge + panel_height + 50 +
+                        legend_line * static_cast<double>(series.size() + table.published.size());
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
              "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"11\">\n"

@@ -56,6 +56,28 @@ TEST(NcclRings, OfABroadcastHideNoLatency) {
     EXPECT_NEAR(ring(spec, Kind::broadcast, n), path + n / 8 / 20e9, 1e-12);
 }
 
+TEST(NcclRings, OfABroadcastStoreAChunkBeforeEachNic) {
+  ClusterSpec spec = nodes_of_eight(64);
+  spec.collectives.cores.network = 2;  // two channels of 10 GB/s for each NIC
+  const double path = 64 * 7 * 2e-6 + 63 * 10e-6;
+  EXPECT_NEAR(ring(spec, Kind::broadcast, 100e6), path + 100e6 / 8 / 20e9 + 63 * 524288 / 10e9,
+              1e-12);
+  // What is less than a chunk for each channel is stored as a whole.
+  EXPECT_NEAR(ring(spec, Kind::broadcast, 1e6), path + 64 * 1e6 / 8 / 20e9, 1e-12);
+  // Inside a node no NIC is entered.
+  ClusterSpec node = nodes_of_eight(1);
+  node.collectives.cores.network = 2;
+  EXPECT_NEAR(ring(node, Kind::broadcast, 64e6), 7 * 2e-6 + 64e6 / 300e9, 1e-12);
+  // Lines of LL128 are passed on as they come, but a NIC is given whole chunks.
+  spec.collectives.ll128 = RingProtocolSpec{.start = Seconds{0},
+                                            .step_latency = Seconds{4e-6},
+                                            .node_step_latency = Seconds{1e-6},
+                                            .bandwidth = 0.9,
+                                            .node_bandwidth = 1};
+  EXPECT_NEAR(ring(spec, Kind::broadcast, 100e6),
+              64 * 7 * 1e-6 + 63 * 4e-6 + (100e6 / 8 + 63 * 576000 * 2) / 18e9, 1e-12);
+}
+
 TEST(NcclRings, Ll128PassesChunksOnByLine) {
   ClusterSpec spec = nodes_of_eight(64);
   spec.collectives.ll128 = RingProtocolSpec{.start = Seconds{14e-6},

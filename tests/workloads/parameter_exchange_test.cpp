@@ -51,6 +51,27 @@ TEST(Lower, OwnersBroadcastWholeTensorsAndReduceAllGradients) {
   }
 }
 
+TEST(Lower, TheLargestTensorGoesToWhoOwnsLeast) {
+  WorkloadSpec spec = replicated(1, true);
+  spec.plan.dp = 4;
+  spec.model.vocabulary = 1'000'000;  // two tables, and layers with less than one of them
+  spec.communication.gather_overlap = false;
+  spec.communication.exchange = CommunicationSpec::Exchange::broadcast;
+  const StageProgram program = lower_all(spec)[0];
+  std::vector<double> owned;
+  for (const Instruction& instruction : program.epilogue)
+    if (const auto* call = std::get_if<Communicate>(&instruction))
+      if (program.calls[call->call].call.kind == CollectiveKind::broadcast)
+        owned.push_back(program.calls[call->call].call.bytes.value());
+  const double table = 2 * 1e6 * static_cast<double>(spec.model.hidden);
+  const double layers = 2 * count_parameters(spec.model).total - 2 * table;
+  ASSERT_EQ(owned.size(), 4);
+  EXPECT_DOUBLE_EQ(owned[0], table);
+  EXPECT_DOUBLE_EQ(owned[1], table);
+  EXPECT_NEAR(owned[2] + owned[3], layers, 1);
+  EXPECT_NEAR(owned[2], owned[3], layers / 20);
+}
+
 /// Of a step with two micro-batches by lists: bytes gathered, over those of buffers.
 double gathered_by_lists(WorkloadSpec spec) {
   const auto bytes = [&] {

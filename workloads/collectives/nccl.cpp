@@ -12,24 +12,34 @@ namespace {
 /// A chunk of the protocol Simple is passed on in so many slices (NCCL: chunkSteps / sliceSteps).
 constexpr double slices = 2;
 
+/// One of the eight steps of a channel's buffer, which is a chunk of a broadcast: of 4 MiB, and of
+/// 120 x 640 words of eight bytes, of which 15 in 16 are data (NCCL: init.cc, devcomm.h).
+constexpr Bytes simple_step{524288}, ll128_step{576000};
+
 /// Of one protocol. A chunk that leaves line by line waits for no slice.
 struct Protocol {
   Seconds start, step, node_step;
   Reached reached;
   double slice;  ///< part of a chunk
+  Bytes chunk;   ///< of a broadcast
 };
 
 std::vector<Protocol> protocols(const CollectiveLibrarySpec& library, double part) {
   // Products of rates: the protocol reaches a part of what NCCL reaches of the links.
   const double near = part * library.node_bandwidth;
-  std::vector<Protocol> all{
-      {library.ring_start, library.step_latency, library.node_step_latency, {near, 1}, 1 / slices}};
+  std::vector<Protocol> all{{library.ring_start,
+                             library.step_latency,
+                             library.node_step_latency,
+                             {near, 1},
+                             1 / slices,
+                             simple_step}};
   if (const auto& ll = library.ll128)
     all.push_back({ll->start,
                    ll->step_latency,
                    ll->node_step_latency,
                    {near * ll->node_bandwidth, ll->bandwidth},
-                   0});
+                   0,
+                   ll128_step});
   return all;
 }
 
@@ -97,10 +107,20 @@ ChunkPath ring_path(const Fabric& fabric, const Wiring& wiring, Group members,
 
 /// Of a broadcast only the root has anything to send before the path is filled, so that no step of
 /// it hides bytes.
-ChunkPath broadcast_path(ChunkPath path) {
+ChunkPath broadcast_path(ChunkPath path, Bytes channel) {
   // Nothing is beside the bytes any more.
   for (std::size_t p = 0; p < link_tiers; ++p) path.first[p] += std::exchange(path.rest[p], 0.0);
+  path.channel = channel;
   return path;
+}
+
+/// The time of all bytes that pass while a chunk is stored before each NIC of the path.
+double stored(const ChunkPath& path, const Protocol& protocol) {
+  if (!(path.channel > Bytes{0})) return 0;
+  double nics = 0;
+  for (auto p = static_cast<std::size_t>(Part::super_node) + 1; p < link_tiers; ++p)
+    if (static_cast<Part>(p) != Part::channel) nics += path.first[p];
+  return nics * std::min(1.0, protocol.chunk / path.channel);
 }
 
 /// As many rings as a node has members, so that every NIC carries one; each crosses between NICs of
@@ -135,7 +155,7 @@ Seconds protocol_latency(const Schedule& ports, const Step& step, const ChunkPat
     };
     // W / r of (2): bytes at the part of the bandwidth that the protocol reaches.
     const Seconds bytes = transfer_time(ports.fabric(), flow, protocol.reached);
-    const Seconds time = protocol.start + steps(path.first) +
+    const Seconds time = protocol.start + steps(path.first) + bytes * stored(path, protocol) +
                          std::max(bytes, bytes * protocol.slice + steps(path.rest));
     best = best ? std::min(*best, time) : time;
   }
@@ -187,17 +207,21 @@ Plan nccl_ring(const Fabric& fabric, Group members, const CollectiveCall& call, 
   const double passes = reduces ? 2 : 1;
   // A broadcast sends everything over every link, the others (p - 1) / p of it per pass.
   const Bytes sent = call.bytes * (whole ? 1 : passes * (ranks - 1) / ranks);
-  return plan_chunked(fabric, members, form,
-                      {.algorithm = "ring",
-                       .load = [&](Step& step) { load_ring(step, members, parts, sent); },
-                       .path =
-                           [&](const Wiring& wiring) {
-                             const ChunkPath path =
-                                 ring_path(fabric, wiring, members, parts, passes);
-                             return whole ? broadcast_path(path) : path;
-                           },
-                       .period = whole ? 0 : call.period,
-                       .near = reduces ? reduced_part(fabric, members) : 1});
+  const double channels =
+      fabric.cluster().collectives.cores.network *
+      static_cast<double>(parts && parts->inside.size() > 1 ? parts->across.size() : 1);
+  return plan_chunked(
+      fabric, members, form,
+      {.algorithm = "ring",
+       .load = [&](Step& step) { load_ring(step, members, parts, sent); },
+       .path =
+           [&](const Wiring& wiring) {
+             const ChunkPath path = ring_path(fabric, wiring, members, parts, passes);
+             if (!whole) return path;
+             return broadcast_path(path, channels > 0 ? call.bytes / channels : Bytes{0});
+           },
+       .period = whole ? 0 : call.period,
+       .near = reduces ? reduced_part(fabric, members) : 1});
 }
 
 }  // namespace stepcast::collectives

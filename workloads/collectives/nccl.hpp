@@ -18,6 +18,7 @@ struct ChunkPath {
   Hops first{};  ///< before every link is busy
   Hops rest{};   ///< beside the bytes, as far as the protocol allows
   double passes = 1;
+  Bytes channel{0};  ///< what a channel carries of it, if a NIC is given whole chunks; else 0
 };
 
 /// A call whose chunks follow each other over the same links.

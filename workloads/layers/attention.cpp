@@ -1,11 +1,20 @@
+#include "attention.hpp"
+
 #include <algorithm>
 
-#include "rows.hpp"
+#include "adapted_products.hpp"
+#include "context_parallel.hpp"
+#include "latent_attention.hpp"
+#include "linear_attention_layer.hpp"
+#include "norm.hpp"
+#include "sparse_attention.hpp"
+#include "tensor_parallel.hpp"
 
 namespace stepcast::rows {
 
 namespace {
 
+/// Widths of grouped-query attention on one rank.
 struct Sizes {
   double q, kv, heads;  ///< widths per rank (kv: of k or of v), heads per rank
   double gate;          ///< width of the gate on the output; 0: there is none
@@ -21,6 +30,7 @@ Sizes sizes(const Shape& shape, const GroupedQueryAttention& a) {
 
 Core core(const Sizes& size, const GroupedQueryAttention& a, const ModelSpec& model) {
   const auto d = static_cast<double>(a.head_dim);
+  // Norms and rotation change queries and keys alone, so that values may go ahead of them.
   const std::uint32_t norms = model.qk_norm == ModelSpec::QkNorm::none ? 0 : 2;
   const std::uint32_t rotation = model.position == ModelSpec::Position::rope ? 1 : 0;
   return {size.heads, d, d, size.q, size.kv, size.kv, size.q, norms + rotation};
@@ -62,6 +72,7 @@ double rotated(const Shape& shape, const Sizes& size) { return shape.tokens * (s
 void grouped_query_forward(LayerItems& items, const LayerContext& context) {
   const Shape shape{context};
   const Projections projections = grouped_query_projections(context);
+  // Queries, keys and values are one product, as frameworks fuse them.
   column_forward(items, shape, projections.in);
   grouped_query_inner_forward(items, context);
   row_forward(items, shape, projections.out);
@@ -72,6 +83,7 @@ void grouped_query_backward(Backward& backward, const LayerContext& context) {
   const Projections projections = grouped_query_projections(context);
   row_backward(backward, shape, projections.out);
   if (context.model.bias == ModelSpec::Bias::all)
+    // The bias of the output is added behind the reduction, on the shard.
     backward.add_weight(bias_gradient("attention out", shape.shard * shape.hidden));
   grouped_query_inner_backward(backward, context);
   const Linear& in = projections.in;
@@ -117,6 +129,7 @@ void grouped_query_inner_backward(Backward& backward, const LayerContext& contex
 }
 
 void attention_forward(LayerItems& items, const LayerContext& context) {
+  // Hybrid models mix both kinds of layers: the context says which this one is.
   if (context.linear) return linear_forward(items, context, *context.model.linear);
   if (const auto* latent = std::get_if<LatentAttention>(&context.model.attention))
     return latent->sparse() ? sparse_forward(items, context, *latent)

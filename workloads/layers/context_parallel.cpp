@@ -1,4 +1,6 @@
-#include "rows.hpp"
+#include "context_parallel.hpp"
+
+#include "unfused_attention.hpp"
 
 namespace stepcast::rows {
 

@@ -22,7 +22,8 @@ void count_tokens(LayerItems& items, const Experts& e) {
     put(items, {"expert counts", {2}, scores});
   else
     put(items, {"expert counts",
-                f.counts == Form::Counts::bincount ? f.platform.bincount() : f.platform.histogram(),
+                f.counts == Form::Counts::bincount ? platform_of(e).bincount()
+                                                   : platform_of(e).histogram(),
                 number * e.copies});
   const GroupKind group = e.ep > 1 ? GroupKind::expert : GroupKind::expert_tensor;
   const double ranks = e.ep > 1 ? e.ep : e.etp;
@@ -36,7 +37,7 @@ void count_tokens(LayerItems& items, const Experts& e) {
 void read_splits(LayerItems& items, const Experts& e) {
   const Form& f = *e.form;
   // grouped products on NPUs take tokens per expert from the device
-  const bool on_device = f.platform.npu && in_groups(e);
+  const bool on_device = f.npu && in_groups(e);
   const int chunks = !fuses_rows(e) && f.mask() && e.local <= 1 ? 0 : 1;
   const int queued = fuses_rows(e) && f.mask() ? 4 : 4 + chunks;
   switch (f.splits) {
@@ -50,7 +51,7 @@ void read_splits(LayerItems& items, const Experts& e) {
       put(items, {"expert splits", {0, copies, f.splits == Form::Splits::blocking ? copies : 0}});
       put(items, {"expert splits to device", {0, 2, 2}});
       if (e.local > 1)
-        put(items, {"expert numbers", f.platform.repeat_interleave(), 2 * number * e.copies});
+        put(items, {"expert numbers", platform_of(e).repeat_interleave(), 2 * number * e.copies});
       break;
     }
   }
@@ -60,14 +61,14 @@ void read_splits(LayerItems& items, const Experts& e) {
 void permute_by_number(LayerItems& items, const Experts& e) {
   if (fuses_rows(e))
     return put_rows(items, e, "permute", {1}, e.copies + e.tokens, VectorKind::gather);
-  const Calls sort = e.form->platform.argsort(static_cast<int>(number));
+  const Calls sort = platform_of(e).argsort(static_cast<int>(number));
   put(items, {"permute sort", sort, 2 * number * e.copies * sort.kernels});
   put(items, {"permute tokens", {1}, 2 * number * e.copies});
   put_rows(items, e, "permute select", {1}, 2 * e.copies, VectorKind::gather);
 }
 
 void permute_by_mask(LayerItems& items, const Experts& e) {
-  const Platform& platform = e.form->platform;
+  const Platform platform = platform_of(e);
   const double scores = e.tokens * e.count;
   if (fuses_rows(e)) {
     put(items, {"permute map", {3}, (1 + fp32) * scores});
@@ -76,6 +77,7 @@ void permute_by_mask(LayerItems& items, const Experts& e) {
       put_rows(items, e, "permute casts", {4}, 3 * e.tokens + 5 * e.copies);
     return;
   }
+  // Without the fused kernel: mask to numbers, numbers to rows.
   put(items, {"permute mask", {1}, 2 * scores});
   put(items, {"permute numbers", {1}, number * e.tokens});
   put(items, {"permute numbers select", platform.masked_select(), scores + number * e.copies});
@@ -99,13 +101,13 @@ void permute_padded(LayerItems& items, const Experts& e) {
 /// Weights of the pairs out of those of all experts, in the order of the rows.
 void select_weights(LayerItems& items, const Experts& e, const std::string& name) {
   put(items, {name + " weights", {1}, 2 * of_weights(e)});
-  put(items, {name + " weights select", e.form->platform.masked_select(),
+  put(items, {name + " weights select", platform_of(e).masked_select(),
               of_weights(e) + e.weight_bytes() * e.copies});
 }
 
 void weights_gradient(LayerItems& items, const Experts& e, const std::string& name) {
   put(items, {name + " weights zeros", {1}, of_weights(e)});
-  put(items, {name + " weights", e.form->platform.masked_scatter(), 2 * of_weights(e)});
+  put(items, {name + " weights", platform_of(e).masked_scatter(), 2 * of_weights(e)});
   put(items, {name + " weights copy", {1}, 2 * of_weights(e)});
 }
 
@@ -113,10 +115,10 @@ void weights_gradient(LayerItems& items, const Experts& e, const std::string& na
 double weighed(const Experts& e) { return e.weight_bytes() / element; }
 
 void put_chunks(LayerItems& items, const Experts& e, const std::string& name, bool weights) {
+  // Rows come by rank and expert, and are joined by expert: so many pieces of a cat.
   const double chunks = e.ep * e.etp * e.local;
   const bool equal = e.context.moe.capacity_pad;  // a transposed copy
-  const int cats =
-      equal ? 1 : static_cast<int>(std::ceil(chunks / e.form->platform.pieces_of_cat()));
+  const int cats = equal ? 1 : static_cast<int>(std::ceil(chunks / platform_of(e).pieces_of_cat()));
   put_rows(items, e, name, {cats}, 2 * e.rows, VectorKind::gather);
   if (weights && e.form->weighs_inside())
     put(items, {name + " weights", {cats}, 2 * e.weight_bytes() * e.rows});
@@ -127,7 +129,7 @@ void put_sort(LayerItems& items, const Experts& e, const std::string& name, Sort
   if (fuses_rows(e)) return put_rows(items, e, name, {1}, 2 * rows, VectorKind::gather);
   switch (sort) {
     case Sort::forth: {
-      const Calls keys = e.form->platform.argsort(static_cast<int>(fp32));
+      const Calls keys = platform_of(e).argsort(static_cast<int>(fp32));
       put(items, {name + " sort", keys, 2 * fp32 * rows * keys.kernels});
       put(items, {name + " tokens", {1}, 2 * number * rows});
       return put_rows(items, e, name + " select", {1}, 2 * rows, VectorKind::gather);
@@ -151,10 +153,12 @@ void prepare_rows(LayerItems& items, const Experts& e) {
   if (e.context.moe.capacity_pad) return permute_padded(items, e);
   count_tokens(items, e);
   read_splits(items, e);
+  // The choice of the router decides: numbers are sorted, masks are selected.
   if (e.form->mask())
     permute_by_mask(items, e);
   else
     permute_by_number(items, e);
+  // Newer versions wait only here, when the device has the tokens in order already.
   if (e.form->splits == Form::Splits::queued) items.push_back(HostReadback{"expert splits", true});
 }
 
@@ -162,6 +166,7 @@ LayerItems prepare_rows_backward(const Experts& e) {
   if (e.form->fixed()) return fill_blocks_backward(e);
   LayerItems items;
   const std::string name = "permute backward";
+  // One fused kernel adds up the copies of a token where it stands.
   if (fuses_rows(e)) {
     put_rows(items, e, name, {1}, e.copies + e.tokens, VectorKind::gather);
     return items;
@@ -180,6 +185,7 @@ LayerItems finish_rows(const Experts& e) {
     put_rows(items, e, name, {1}, e.copies + e.tokens, VectorKind::gather);
     return items;
   }
+  // By number, rows are put back in the order of pairs, weighed and added over top-k.
   if (!e.form->mask()) {
     put_rows(items, e, name + " zeros", {1}, e.copies);
     put_rows(items, e, name + " place", {1}, 2 * e.copies, VectorKind::gather);
@@ -193,8 +199,10 @@ LayerItems finish_rows(const Experts& e) {
     wide = weighed(e);
     put_rows(items, e, name + " weigh", {1}, (1 + wide) * e.copies);
   }
+  // By mask, rows are added into the tokens that they came from.
   put_rows(items, e, name + " zeros", {1}, wide * e.tokens);
   put_rows(items, e, name + " add", {1}, 3 * wide * e.copies, VectorKind::scatter_add);
+  // FP32 weights made the sum FP32; the next layer reads BF16.
   if (wide > 1) put_rows(items, e, name + " cast", {1}, (wide + 1) * e.tokens);
   return items;
 }
@@ -207,11 +215,13 @@ LayerItems finish_rows_backward(const Experts& e) {
     put_rows(items, e, name, {1}, e.copies + e.tokens, VectorKind::gather);
     return items;
   }
+  // Weights were applied before the way back: the gradient of the sum is copied to its rows.
   if (e.form->weighs_inside()) {
     put_rows(items, e, name + " select", {1}, 2 * e.copies, VectorKind::gather);
     return items;
   }
   const double wide = e.form->mask() ? weighed(e) : 1;
+  // By number, one gradient per token is read for all of its pairs.
   const double sources = e.form->mask() ? e.copies : e.tokens;
   const auto take = [&] {
     put_rows(items, e, name + " select", {1}, 2 * wide * e.copies, VectorKind::gather);
@@ -233,13 +243,14 @@ LayerItems order_rows(const Experts& e, const std::string& name, Sort sort) {
   LayerItems items;
   if (e.form->library()) return expand_deepep(e, name, sort);
   if (e.form->fixed()) return order_blocks(e, name, sort);
+  // Rows of one expert are in order; gathered tokens were selected in it.
   if (e.local <= 1 || e.gathers()) return items;
   if (e.form->order == Form::Order::sort) {
     put_sort(items, e, name, sort);
     return items;
   }
   const bool forth = sort == Sort::forth || sort == Sort::forth_gradient;
-  const bool fused = fuses_rows(e) && !e.form->platform.npu;  // not on NPUs without a compiler
+  const bool fused = fuses_rows(e) && !e.form->npu;  // not on NPUs without a compiler
   if (!fused) {
     put_chunks(items, e, name, forth);
     return items;

@@ -1,16 +1,16 @@
-#include "dispatcher.hpp"
+#include "stepcast/workloads/dispatcher_form.hpp"
 
-namespace stepcast::rows {
+namespace stepcast {
 
 namespace {
 
 using Form = DispatcherForm;
-constexpr Platform gpu{false}, npu{true};
+constexpr bool gpu = false, npu = true;
 
 /// Megatron-LM, megatron/core/transformer/moe, of core_r0.6.0 to 0.16.0: router.py, moe_utils.py,
 /// token_dispatcher.py.
-constexpr Form sorted(Platform platform) {
-  return {.platform = platform,
+constexpr Form sorted(bool on_npu) {
+  return {.npu = on_npu,
           .routing = Form::Routing::numbers,
           .counts = Form::Counts::histogram,
           .splits = Form::Splits::blocking,
@@ -18,22 +18,22 @@ constexpr Form sorted(Platform platform) {
           .weights = Form::Weights::behind};
 }
 
-constexpr Form counted(Platform platform) {
-  Form form = sorted(platform);
+constexpr Form counted(bool on_npu) {
+  Form form = sorted(on_npu);
   form.counts = Form::Counts::bincount;
   form.splits = Form::Splits::mixed;
   return form;
 }
 
-constexpr Form chunked(Platform platform) {
-  Form form = sorted(platform);
+constexpr Form chunked(bool on_npu) {
+  Form form = sorted(on_npu);
   form.splits = Form::Splits::queued;
   form.order = Form::Order::chunks;
   return form;
 }
 
-constexpr Form masked(Platform platform, Form::Weights weights) {
-  Form form = chunked(platform);
+constexpr Form masked(bool on_npu, Form::Weights weights) {
+  Form form = chunked(on_npu);
   form.routing = Form::Routing::mask;
   form.weights = weights;
   return form;
@@ -128,4 +128,4 @@ const DispatcherForm* form_of(MoeSpec::Dispatcher dispatcher) {
   return nullptr;
 }
 
-}  // namespace stepcast::rows
+}  // namespace stepcast

@@ -1,4 +1,6 @@
-#include "rows.hpp"
+#include "embedding.hpp"
+
+#include "norm.hpp"
 
 namespace stepcast {
 

@@ -35,6 +35,7 @@ enum class SkewOf { of_rank, of_column, of_part };
 /// Of the rows that a rank gets in a hop: those of its own experts, of the experts that the ranks
 /// of its index hold, or one per token that needs its part.
 Skew skew(const Experts& e, SkewOf share, bool senders) {
+  // Ranks that are loaded alike need no factors.
   Skew result{e.rank_shares(), senders};
   if (result.factor.empty()) return {};
   std::vector<double>& factor = result.factor;
@@ -105,6 +106,7 @@ Hops flat(const Experts& e, const Exchange& x) {
     return Hop{
         {}, all_to_all(x, leg, GroupKind::expert, bytes, skew(e, SkewOf::of_rank, x.back())), {}};
   };
+  // Router weights follow the rows in an exchange of their own where experts apply them.
   Hops result{hop(ExchangeLeg::whole, hop_bytes(e, sent_inside(e), x.back()))};
   const bool travel =
       e.form != nullptr && e.form->weights == DispatcherForm::Weights::travel && !x.of_outputs();
@@ -137,6 +139,7 @@ Hops two_hop_dedup(const Experts& e, const Exchange& x) {
                         hop_bytes(e, sent, x.back()), skew(e, SkewOf::of_part, x.back())),
              {}};
   Hop inside = inner_hop(e, x, SkewOf::of_rank);
+  // Staged by collectives, rows stop between the hops, where they are copied or added up.
   if (e.form != nullptr) {  // rows are handed on inside the kernel
     Hops both = x.back() ? Hops{inside, across} : Hops{across, inside};
     both.front().with_next = true;
@@ -165,6 +168,7 @@ Hops hierarchical_allgather(const Experts& e, const Exchange& x) {
         vector_work(x.name() + " add up rows", e.row_bytes(e.copies) + 2 * e.row_bytes(all));
     return {inside, across};
   }
+  // The way there gathers everything; what is not needed is left behind inside the part.
   across.call.call = {CollectiveKind::all_gather, Bytes{e.wire_bytes(all)}};
   inside.before = vector_work(x.name() + " select rows", 2 * e.row_bytes(e.copies));
   return {across, inside};
@@ -179,6 +183,7 @@ LayerItems select_gathered(const Experts& e, const Exchange& x) {
   if (!e.indexed()) return vector_work(name + " select rows", 2 * e.row_bytes(e.rows));
   LayerItems items;
   select_rows(items, e, name, e.rows);
+  // Gradients of outputs are weighed as the outputs were.
   if (!weighs(x)) return items;
   weigh_rows_backward(items, e, name, e.rows, e.rows);
   if (!e.carries_bias()) return items;
@@ -220,6 +225,7 @@ Hops allgather(const Experts& e, const Exchange& x) {
   both(ExchangeLeg::whole, ExchangeLeg::tensor);
   if (e.carries_bias() && weighs(x)) both(ExchangeLeg::bias, ExchangeLeg::bias_tensor);
   if (x.back()) {
+    // The way there in reverse.
     std::ranges::reverse(result);
     result.front().before = add_up_gathered(e, x);
   } else {
@@ -280,6 +286,7 @@ void drop_lone_hops(Hops& hops, const Experts& e) {
     LayerItems rest = std::move(hops[i].before);
     rest.insert(rest.end(), hops[i].after.begin(), hops[i].after.end());
     hops.erase(hops.begin() + static_cast<std::ptrdiff_t>(i));
+    // The hop that is left is a kernel of its own.
     for (Hop& hop : hops) hop.with_next = false;
     LayerItems& into = i > 0 ? hops[i - 1].after : hops[i].before;
     into.insert(i > 0 ? into.end() : into.begin(), rest.begin(), rest.end());
@@ -326,6 +333,7 @@ std::string Exchange::name() const {
 }
 
 Hops exchange_hops(const Experts& e, const Exchange& x) {
+  // The scheme first, then what its library adds, then the casts of the wire.
   Hops result = hops(e, x);
   drop_lone_hops(result, e);
   const bool library = e.form != nullptr && e.form->library();
@@ -338,6 +346,7 @@ Hops exchange_hops(const Experts& e, const Exchange& x) {
     before.insert(before.begin(), notify.begin(), notify.end());
   }
   if (result.empty()) return result;
+  // Rows on the way back have a precision of their own.
   if (x.back()) return back_in_fp8(e) ? cast_back(std::move(result), e, x) : result;
   if (!in_fp8(e)) return result;
   const std::string name = x.name();

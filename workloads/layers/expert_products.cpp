@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "dispatcher.hpp"
+#include "feed_forward.hpp"
 
 namespace stepcast::rows {
 
@@ -130,7 +131,7 @@ LayerItems expert_activations(const Experts& e, bool backward) {
                            : activation_forward(name, e.kind, count));
   };
   LayerItems items = of_all(e, make(e.rows * e.width), make(e.rows * e.width / e.local));
-  const bool apart = e.form != nullptr && e.form->platform.npu && e.form->weighs_inside();
+  const bool apart = e.form != nullptr && e.form->npu && e.form->weighs_inside();
   if (!apart) return items;
   // product with the weights in FP32 and cast; backward a cast, two products and their sum
   const double count = element * e.rows * e.width;
@@ -156,7 +157,7 @@ LayerItems join(const Experts& e, const char* name) {
 /// that weigh elsewhere, and not where the framework carries the bias beside the outputs.
 bool adds_biases(const Experts& e) {
   const bool side_by_side = e.context.moe.products == MoeSpec::Products::multi_stream;
-  const bool elsewhere = e.form != nullptr && (e.form->platform.npu || !e.form->weighs_inside());
+  const bool elsewhere = e.form != nullptr && (e.form->npu || !e.form->weighs_inside());
   return side_by_side && !elsewhere && !e.carries_bias() &&
          e.context.model.bias == ModelSpec::Bias::all;
 }

@@ -25,6 +25,7 @@ double kept_pairs(const LayerContext& layer) {
 /// drawn one by one, as many as give the expected number of parts where all are even.
 double visits(double even, double parts, double load) {
   if (parts <= 1 || even >= parts) return 1;
+  // even = parts (1 - (1 - 1 / parts)^draws)
   const double draws = std::log1p(-even / parts) / std::log1p(-1 / parts);
   return 1 - std::pow(std::max(0.0, 1 - load / parts), draws);
 }
@@ -50,10 +51,12 @@ Experts::Experts(const LayerContext& layer, double pieces)
       rows{tokens * top_k * sharers * layer.load},
       width{static_cast<double>(spec.expert_hidden) / etp},
       hides{layer.moe.overlap == MoeSpec::Overlap::shared_expert && ep > 1 && shared_width() > 0} {
+  // Padded to the capacity, every place travels and is computed, full or not.
   if (layer.moe.capacity_pad) {
     copies *= capacity_over_mean(layer.moe, sent_tokens(shape, layer.moe) * top_k, count);
     rows = copies * sharers;
   }
+  // Only dispatches in two hops know parts of an expert group.
   if (!layer.moe.cuts_groups()) return;
   inner = static_cast<double>(group_size(layer.plan, GroupKind::expert_inner));
   outer = ep / inner;
@@ -85,6 +88,7 @@ double Experts::arrived_rows() const {
 std::vector<double> Experts::rank_shares() const {
   if (context.loads == nullptr || context.loads->even()) return {};
   std::vector<double> shares = context.loads->of_rank;
+  // Loads count what is left after drops; shares are of the rows that travel.
   for (double& share : shares) share /= kept;
   return shares;
 }

@@ -3,14 +3,13 @@
 #include <string>
 #include <vector>
 
-#include "rows.hpp"
+#include "feed_forward.hpp"
+#include "stepcast/workloads/dispatcher_form.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 
 /// Routed experts on one rank, and the ways to reach them. docs/models/expert_parallel.md. Private
 /// to workloads/layers.
 namespace stepcast::rows {
-
-struct DispatcherForm;
 
 /// Marks an operator whose shape follows from the routing.
 inline Operator routed(Operator op) {

@@ -1,4 +1,7 @@
-#include "rows.hpp"
+#include "feed_forward.hpp"
+
+#include "adapted_products.hpp"
+#include "tensor_parallel.hpp"
 
 namespace stepcast::rows {
 
@@ -9,6 +12,7 @@ double projections(FeedForwardSpec::Kind kind) {
 
 Projections feed_forward_projections(const Shape& shape, const std::string& name,
                                      FeedForwardSpec::Kind kind, double width) {
+  // Hidden units are cut over the tensor ranks; gate and value alike.
   const double inner = width / shape.tp;
   const std::vector<double> parts(static_cast<std::size_t>(projections(kind)), inner);
   return {adapted({name + " up", shape.tokens, shape.hidden, projections(kind) * inner}, shape,
@@ -53,6 +57,7 @@ void feed_forward_out_backward(Backward& backward, const LayerContext& context,
   const Shape shape{context};
   row_backward(backward, shape, feed_forward_projections(shape, name, kind, width).out);
   if (context.model.bias == ModelSpec::Bias::all)
+    // Behind the reduction: each rank adds up its own shard.
     backward.add_weight(bias_gradient(name + " down", shape.shard * shape.hidden));
   backward.add_input(
       activation_backward(name + " activation", kind, shape.tokens * width / shape.tp));
@@ -64,6 +69,7 @@ void feed_forward_in_backward(Backward& backward, const LayerContext& context,
   const Linear in = feed_forward_projections(shape, name, kind, width).in;
   column_backward(backward, shape, in);
   if (context.model.bias == ModelSpec::Bias::all)
+    // The bias is cut as the outputs are, over all tokens.
     backward.add_weight(bias_gradient(in.name, in.tokens * in.out));
 }
 

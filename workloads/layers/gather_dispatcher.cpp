@@ -20,25 +20,29 @@ double weights_of_token(const Experts& e) {
 
 void gather_all(LayerItems& items, const Experts& e, const std::string& name, CollectiveKind kind,
                 double bytes_per_token) {
+  // Over the expert group first, then over the tensor ranks that share its experts.
   const double own = bytes_per_token * e.tokens;
   communicate(items, name, GroupKind::expert, e.ep, kind, e.ep * own);
   communicate(items, name + " tensor", GroupKind::expert_tensor, e.etp, kind, e.ep * e.etp * own);
 }
 
 void own_by_number(LayerItems& items, const Experts& e) {
-  const Platform& platform = e.form->platform;
+  const Platform platform = platform_of(e);
   const bool on_device = platform.npu && e.context.moe.products != MoeSpec::Products::sequential;
   const double pairs = e.gathered() * e.top_k, numbers = expert_number * pairs;
+  // Pairs of the experts on this rank among all gathered ones: two comparisons and their product.
   put(items, {"own pairs", {3}, 2 * numbers});
   put(items, {"own numbers", platform.masked_select(), numbers + expert_number * e.rows});
   put(items, {"own weights", platform.masked_select(), e.weight_bytes() * (pairs + e.rows)});
   put(items, {"own places", platform.nonzero(), flag * pairs + expert_number * e.rows});
   put_rows(items, e, "own select", {1}, 2 * e.rows, VectorKind::gather);
+  // Own rows come in the order of tokens; the grouped product needs that of experts.
   const Calls sort = platform.argsort(static_cast<int>(expert_number));
   put(items, {"sort by expert", sort, 2 * expert_number * e.rows * sort.kernels});
   const bool bins = e.form->counts == DispatcherForm::Counts::bincount;
   put(items,
       {"expert counts", bins ? platform.bincount() : platform.histogram(), expert_number * e.rows});
+  // Grouped products on NPUs read the counts on the device; others wait for them on the host.
   if (on_device)
     put(items, {"expert list", {3}, expert_number * e.local});
   else
@@ -47,11 +51,13 @@ void own_by_number(LayerItems& items, const Experts& e) {
 }
 
 void own_by_mask(LayerItems& items, const Experts& e) {
-  const Platform& platform = e.form->platform;
+  const Platform platform = platform_of(e);
   const double flags = flag * e.gathered() * e.local, weights = e.weight_bytes() * flags;
+  // The columns of the own experts, of mask and weights.
   put(items, {"own slices", {2}, 2 * (flags + weights)});
   put(items, {"expert counts", {1}, flags});
   put(items, {"expert counts to host", {0, 1, 1}});
+  // The fused kernel takes a map of rows; its size has to be known on the host.
   if (own_in_one_kernel(e)) {
     put(items, {"own map", {3}, (flag + fp32) * flags});
     put(items, {"own rows to host", {0, 1, 1}});
@@ -86,14 +92,16 @@ LayerItems own_pairs(const Experts& e) {
 LayerItems own_pairs_backward(const Experts& e) {
   LayerItems items;
   const bool mask = e.form->mask();
+  // Backward through the sort, then through the selection.
   if (!mask) add_rows(items, e, "unsort gradient", e.rows, e.rows);
   if (mask && own_in_one_kernel(e))
     put_rows(items, e, "own rows backward", {1}, e.rows + e.gathered(), VectorKind::scatter_add);
   else
     add_rows(items, e, "own pairs backward", e.rows, e.gathered());
   const double weights = e.gathered() * weights_of_token(e);
-  put(items, {"own weights backward", e.form->platform.masked_scatter(), weights});
+  put(items, {"own weights backward", platform_of(e).masked_scatter(), weights});
   if (mask) put(items, {"own slices backward", {2}, 2 * weights});
+  // Every rank has a part of the gradient of every token's weights.
   gather_all(items, e, "reduce_scatter router weights gradient", CollectiveKind::reduce_scatter,
              weights_of_token(e));
   return items;
@@ -109,6 +117,7 @@ LayerItems gathered_outputs(const Experts& e) {
     put(items, {"own weights cast", {1}, (fp32 + element) * e.rows});
   }
   if (!e.form->weighs_inside()) weigh_rows(items, e, name, e.rows);
+  // Into zeros of all gathered tokens, which the reduction then scatters.
   add_rows(items, e, name, e.rows, e.gathered());
   if (e.outputs_in_fp32()) put_rows(items, e, name + " cast", {1}, 3 * e.gathered());
   return items;

@@ -1,4 +1,8 @@
-#include "rows.hpp"
+#include "head.hpp"
+
+#include "loss.hpp"
+#include "norm.hpp"
+#include "tensor_parallel.hpp"
 
 namespace stepcast {
 
@@ -26,6 +30,7 @@ void head_forward(LayerItems& items, const LayerContext& context) {
   const Shape shape{context};
   const Linear linear = projection(shape, context);
   items.push_back(norm_forward(context.model, "final norm", shape.shard * shape.hidden));
+  // Columns of the vocabulary are cut over the tensor ranks, and with them the logits.
   column_forward(items, shape, linear);
   const double logits = linear.tokens * linear.out;
   loss_forward(items, context, logits);
@@ -36,6 +41,7 @@ void head_backward(Backward& backward, const LayerContext& context) {
   const Shape shape{context};
   const Linear linear = projection(shape, context);
   const double logits = linear.tokens * linear.out;
+  // The step's backward pass begins here.
   loss_backward(backward, context, logits);
   column_backward(backward, shape, linear);
   backward.add_input(norm_backward(context.model, "final norm", shape.shard * shape.hidden));
@@ -50,6 +56,7 @@ Passes head(const LayerContext& context) {
   rows::head_backward(backward, context);
   const ModelSpec& model = context.model;
   ParameterGroups groups{.replicated = norm_width(model)};
+  // A tied head on another stage than the embedding keeps a copy of its weights.
   const bool apart = context.plan.pp > 1 && context.plan.chunk_placement == ChunkPlacement::loop;
   if (!model.tied_embeddings || apart)
     groups.tensor = static_cast<double>(model.vocabulary) * static_cast<double>(model.hidden);

@@ -1,9 +1,13 @@
+#include "latent_attention.hpp"
+
 #include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "rows.hpp"
+#include "context_parallel.hpp"
+#include "norm.hpp"
+#include "tensor_parallel.hpp"
 
 namespace stepcast::rows {
 

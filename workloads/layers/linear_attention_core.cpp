@@ -1,6 +1,6 @@
-#include <string>
+#include "linear_attention_core.hpp"
 
-#include "rows.hpp"
+#include <string>
 
 // Kernels of chunkwise linear attention: what each computes and moves per token and head. The lists
 // and their formulas stand in docs/models/linear_attention.md.

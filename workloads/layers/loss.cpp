@@ -1,9 +1,9 @@
+#include "loss.hpp"
+
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "rows.hpp"
 
 // Cross entropy over the logits of a rank: docs/models/operators.md.
 namespace stepcast::rows {

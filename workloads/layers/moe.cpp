@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "dispatcher.hpp"
+#include "feed_forward.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast::rows {
@@ -40,12 +41,15 @@ void add_up_parts(LayerItems& items, const Experts& e, const std::string& what) 
 /// `outputs`: rows, or gradients of rows, that the experts made.
 void share_rows(LayerItems& items, const Experts& e, const std::string& what, CollectiveKind kind,
                 bool outputs) {
+  // Gathered tokens are on all tensor ranks already.
   if (e.etp <= 1 || e.gathers()) return;
   if (e.whole()) return outputs ? add_up_parts(items, e, what) : void();
   const bool gathers = kind == CollectiveKind::all_gather;
   const std::string name = (gathers ? "all_gather " : "reduce_scatter ") + what;
+  // Weights in FP32 make the outputs FP32, on the wire as well.
   const double wide = outputs && e.outputs_in_fp32() ? fp32 / element : 1;
   CollectiveCall call{kind, Bytes{wide * e.row_bytes(e.copies * e.etp)}};
+  // The exchange takes as long as its fullest rank.
   call.skew.factor = e.rank_shares();
   const auto cast = [&](double rows) {
     if (wide > 1) put_rows(items, e, name + " cast", {1}, (1 + wide) * rows);
@@ -87,6 +91,7 @@ void sort_rows(LayerItems& items, const Experts& e, const char* name, Sort sort)
     items.push_back(routed(vector_row(name, 0, e.row_bytes(e.arrived_rows() + e.rows))));
     return;
   }
+  // Kernels of the framework copy rows by index, forth and back.
   const double rows = e.sorted_rows(), bytes = e.row_bytes(rows);
   const std::string bias = std::string{name} + " bias";
   switch (sort) {
@@ -230,6 +235,7 @@ bool calls_library(const Experts& e) { return e.form != nullptr && e.form->libra
 std::size_t run_together(const Put& put, Hops& hops, std::size_t first,
                          const std::function<void()>& beside) {
   std::size_t last = first;
+  // A library does both hops of an exchange in one kernel.
   while (hops[last].with_next) ++last;
   for (std::size_t i = first; i <= last; ++i) {
     put_all(put, hops[i].before);
@@ -244,6 +250,7 @@ std::size_t run_together(const Put& put, Hops& hops, std::size_t first,
 
 /// The hops one after the other; `beside` runs while the one between the parts is under way.
 void run(const Put& put, Hops hops, const std::function<void()>& beside) {
+  // What is hidden runs beside the longest hop.
   const std::size_t wide = widest(hops);
   for (std::size_t i = 0; i < hops.size(); ++i) {
     if (hops[i].with_next) {
@@ -264,6 +271,7 @@ void run(const Put& put, Hops hops, const std::function<void()>& beside) {
 }  // namespace
 
 void experts_forward(LayerItems& items, const Experts& e) {
+  // Tensor ranks that share the experts need each other's rows, before they are put in order.
   share_rows(items, e, "expert rows", CollectiveKind::all_gather, false);
   sort_rows(items, e, "sort by expert", Sort::forth);
   const Put put = into(items);
@@ -284,9 +292,11 @@ void experts_backward(Backward& backward, const Experts& e, bool weights) {
   put_all(into(items), expert_padding(e, "experts unpad backward", false));
   backward.add_input(items);
   backward.add_input(expert_output_gradients(e));
+  // Only the activation is made again: its inputs were kept.
   if (e.context.training.recomputes(TrainingSpec::Module::moe_act))
     add_again(backward, expert_activations(e, false));
   backward.add_input(products_backward(e, ExpertProduct::down));
+  // Where a schedule splits the pass, the gradient of the weights comes later.
   if (weights) add_weights(backward, e, ExpertProduct::down);
   backward.add_input(expert_activations(e, true));
   backward.add_input(products_backward(e, ExpertProduct::up));

@@ -1,4 +1,7 @@
+#include "moe_layer.hpp"
+
 #include "dispatcher.hpp"
+#include "feed_forward.hpp"
 
 // A feed-forward part with experts: router, routed experts and shared ones.
 namespace stepcast::rows {

@@ -1,4 +1,8 @@
-#include "rows.hpp"
+#include "embedding.hpp"
+#include "head.hpp"
+#include "norm.hpp"
+#include "tensor_parallel.hpp"
+#include "transformer_layer.hpp"
 
 namespace stepcast {
 

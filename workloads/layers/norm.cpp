@@ -1,4 +1,4 @@
-#include "rows.hpp"
+#include "norm.hpp"
 
 namespace stepcast::rows {
 
@@ -10,15 +10,18 @@ double norm_flops(const ModelSpec& model) { return model.norm == ModelSpec::Norm
 }  // namespace
 
 Operator norm_forward(const ModelSpec& model, std::string name, double count, OperatorRole role) {
+  // In and out once: rows fit into on-chip memory, so that statistics cost no second read.
   return vector_row(std::move(name), norm_flops(model) * count, 2 * element * count, role);
 }
 
 Operator norm_backward(const ModelSpec& model, std::string name, double count, OperatorRole role) {
+  // Twice the forward's (docs/models/operators.md).
   return vector_row(std::move(name) + " backward", 2 * norm_flops(model) * count,
                     4 * element * count, role);
 }
 
 Operator residual(std::string name, double count, OperatorRole role) {
+  // Two operands and their sum.
   return vector_row(std::move(name), count, 3 * element * count, role);
 }
 
@@ -38,6 +41,7 @@ Operator rope_backward(double count) {
 
 Operator joined_residual(const LayerContext& context, std::string name, double count) {
   Operator sum = residual(std::move(name), count);
+  // The mask is written for the backward pass.
   if (context.training.dropout) sum.bytes += Bytes{mask * count};
   return sum;
 }

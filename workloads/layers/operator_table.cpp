@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <array>
 
-#include "rows.hpp"
+#include "attention.hpp"
+#include "feed_forward.hpp"
+#include "linear_attention_core.hpp"
+#include "norm.hpp"
+#include "sparse_attention_core.hpp"
 
 namespace stepcast {
 namespace {
@@ -32,6 +36,7 @@ KernelList grouped_matmul(const KernelShape& s) {
 /// the gradient twice, and one FP32 number of the softmax per head and token.
 Operator attention(const KernelShape& s, bool backward) {
   const double tokens = s.batch * s.sequence;
+  // A causal kernel skips what no query sees: half of the scores.
   const double scores = tokens * s.sequence * s.heads * (s.causal ? 0.5 : 1);
   const double flops = 4 * scores * s.head_size * (backward ? rows::attention_backward : 1);
   const double tensor = rows::element * tokens * s.heads * s.head_size;
@@ -89,6 +94,7 @@ KernelList choice_of_index(const KernelShape& s) { return {rows::index_top_k(cho
 
 template <ModelSpec::Norm norm, bool backward>
 KernelList norm_kernel(const KernelShape& s) {
+  // A model that has nothing but the norm asked for.
   ModelSpec model;
   model.norm = norm;
   const double count = s.m * s.n;
@@ -198,6 +204,7 @@ std::vector<OperatorKind> all_kinds() {
       {"residual_add", vector, "sum of two m x n", matrix, half, residual_add},
       {"permute", vector, "m rows of n chosen by index", matrix, half, permute},
       {"optimizer", vector, "fused Adam over m parameters", {m_or_bytes}, half, optimizer}};
+  // Collectives have a row each, timed by a node's fabric and not by a kernel.
   for (std::size_t i = 0; i < collective_kinds; ++i) {
     const auto which = static_cast<CollectiveKind>(i);
     kinds.push_back({stepcast::name(which),
@@ -317,6 +324,7 @@ std::span<const OperatorKind> operator_kinds() {
 }
 
 const OperatorKind* find_operator_kind(std::string_view name) {
+  // Names of older tables stay known.
   const auto* other = std::ranges::find(other_names, name, &OtherName::name);
   const std::string_view wanted = other == other_names.end() ? name : other->kind;
   const auto kinds = operator_kinds();

@@ -1,6 +1,12 @@
+#include "parallel_block.hpp"
+
 #include <array>
 
-#include "rows.hpp"
+#include "attention.hpp"
+#include "feed_forward.hpp"
+#include "norm.hpp"
+#include "tensor_parallel.hpp"
+#include "transformer_layer.hpp"
 
 // A layer whose attention and feed-forward read the same and are added up once:
 // docs/models/operators.md.

@@ -22,6 +22,7 @@ Operator router_weight_gradient(const Experts& e) {
   const Linear l = e.router();
   const double accumulated = e.shape.gradient_bytes;
   Operator op = weight_gradient(l, accumulated);
+  // Operands are FP32; the gradient accumulates in the type of all gradients.
   op.bytes = Bytes{fp32 * l.tokens * (l.in + l.out) + 2 * accumulated * l.in * l.out};
   return op;
 }
@@ -51,13 +52,13 @@ Choice choice_of(const Experts& e) {
 
 void choose(LayerItems& items, const Experts& e) {
   const double scores = scores_of(e);
-  const bool npu = e.form != nullptr && e.form->platform.npu;
+  const bool npu = e.form != nullptr && e.form->npu;
   if (e.form == nullptr || e.form->mask()) {
     const Choice c = choice_of(e);
     const Calls calls{.kernels = npu ? c.npu : c.gpu, .operators = c.npu};
     return put(items, {"top-k", calls, c.score_bytes * scores + c.pair_bytes * e.copies});
   }
-  const Platform& platform = e.form->platform;
+  const Platform platform = platform_of(e);
   const Calls top_k = platform.top_k();
   const Calls chosen{.kernels = top_k.kernels + 2, .operators = top_k.operators + 2};
   put(items, {"top-k", chosen, fp32 * scores + 22 * e.copies});
@@ -75,6 +76,7 @@ void losses(LayerItems& items, const Experts& e) {
   const RouterSpec& router = e.context.moe.router;
   const double scores = scores_of(e);
   if (router.aux_loss) {
+    // Newer versions make scores and choice a second time for the loss.
     const bool again = e.form == nullptr || e.form->scores_again;
     put(items, {"balancing loss", {in_statements(e) ? (again ? 15 : 7) : 5}, 45 * scores});
     sum_over_tensor(items, e);
@@ -117,12 +119,14 @@ bool casts_gate(const Experts& e) {
 void router_forward(LayerItems& items, const Experts& e) {
   if (!learns_routing(e)) return;
   const double inputs = e.tokens * e.shape.hidden, weights = e.shape.hidden * e.count;
+  // FP32 gates cast their input, and their weights where those are stored in BF16.
   if (casts_gate(e) && is_fixed(e))  // weights are FP32
     put(items, {"router casts", {1}, (element + fp32) * inputs});
   else if (casts_gate(e))
     put(items, {"router casts", {2}, (element + fp32) * (inputs + weights)});
   const bool half = e.form != nullptr && !casts_gate(e);
   items.push_back(half ? forward(e.router()) : in_fp32(forward(e.router())));
+  // Blocks of a fixed size choose experts and places in one.
   if (is_fixed(e)) return choose_places(items, e, in_statements(e));
   const double scores = scores_of(e);
   if (in_statements(e))

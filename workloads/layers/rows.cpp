@@ -12,12 +12,17 @@ Shape::Shape(const LayerContext& context) {
   sequences = static_cast<double>(context.training.micro_batch);
   length = plan.slice_length(context.training.sequence, context.slice);
   before = plan.slice_start(context.training.sequence, context.slice);
+  // Context ranks cut the sequence evenly.
   tokens = sequences * length / cp;
+  // One tensor rank has nothing to scatter.
   sequence_parallel = plan.sequence_parallel && plan.tp > 1;
   shard = sequence_parallel ? tokens / tp : tokens;
+  // Tensor ranks send different tokens to experts, whether the dense layers shard the sequence or
+  // not.
   expert_tokens = tokens / tp;
   hidden = static_cast<double>(context.model.hidden);
   gradient_bytes = context.gradient_bytes;
+  // Pieces hide an exchange behind a product: without one there is nothing to cut.
   chunks = tp > 1 ? context.tensor_chunks : 1;
   serial_backward = context.tensor_backward == CommunicationSpec::TensorBackward::serial;
   adapters = context.training.adapters;
@@ -31,6 +36,7 @@ void Backward::add_input(const LayerItem& item) {
 }
 
 void Backward::add_weight(const LayerItem& item) {
+  // A frozen weight has no gradient to compute.
   if (!frozen) add_trained(item);
 }
 
@@ -38,6 +44,7 @@ void Backward::add_trained(const LayerItem& item) {
   if (ended) return;
   weight.push_back(item);
   both.push_back(item);
+  // A weight gradient is read by no other operator of the pass.
   if (auto* op = std::get_if<Operator>(&both.back())) op->slack.last = true;
 }
 
@@ -61,6 +68,7 @@ void captured(LayerItems& items, bool captures, const std::function<void()>& par
 }
 
 void captured(Backward& backward, bool captures, const std::function<void()>& part) {
+  // An item may stand in two of the lists: each is marked where it stands.
   LayerItems* const passes[] = {&backward.input, &backward.weight, &backward.both};
   const std::size_t from[] = {passes[0]->size(), passes[1]->size(), passes[2]->size()};
   part();
@@ -79,10 +87,12 @@ Slack* slack_of(LayerItem& item) {
 /// `room` gives each place what it may move over.
 void mark(LayerItems& items, std::size_t from, std::size_t to,
           const std::function<void(Slack&, std::size_t)>& room) {
+  // A wait among them fixes the order of all.
   for (std::size_t i = from; i < to; ++i)
     if (slack_of(items[i]) == nullptr) return;
   for (std::size_t i = from; i < to; ++i) {
     Slack& slack = *slack_of(items[i]);
+    // An inner part was marked before and knows better how far it may go.
     if (slack.branch != 0) continue;
     slack.branch = static_cast<std::uint32_t>(from + 1);
     room(slack, i);
@@ -133,9 +143,11 @@ void may_stand_behind(Backward& backward, const BackwardPlace& from, const Backw
 void add_again(Backward& backward, const LayerItems& items) {
   const BackwardPlace from{backward};
   backward.add_input(items);
+  // Both lists are begun, as a schedule runs one or the other.
   begin_again(backward.input, from.input);
   begin_again(backward.both, from.both);
   LayerItems copy = items;
+  // Once something that is made again waits, what follows may read what it waited for.
   for (LayerItem& item : copy) backward.again_waits |= slack_of(item) == nullptr;
   if (backward.again_waits) return;
   mark_again(backward.input, from.input);
@@ -152,6 +164,7 @@ Passes assemble(const LayerContext& context, LayerItems forward, Backward backwa
   passes.backward_input = std::move(backward.input);
   passes.backward_weight = std::move(backward.weight);
   passes.backward = std::move(backward.both);
+  // Memory holds frozen weights and adapters; the optimizer only what is trained.
   passes.dense_parameters = parameters.dense + beside.dense;
   passes.expert_parameters = parameters.experts;
   passes.trained_dense = frozen ? beside.dense : parameters.dense;
@@ -185,6 +198,7 @@ Operator grouped(std::string name, double groups, double m, double n, double k, 
 }  // namespace
 
 Operator forward(const Linear& l) {
+  // In an FP8 step the operands are cast before the product.
   Operator op = matmul(l.name, l.tokens, l.out, l.in, element, l.fp8(Fp8::casts));
   op.weights = l.in * l.out;
   return op;
@@ -198,6 +212,7 @@ Operator input_gradient(const Linear& l) {
 
 Operator weight_gradient(const Linear& l, double gradient_bytes) {
   Operator op =
+      // The casts of forward and input gradient serve it too; the sum so far is read and written.
       matmul(l.name + " wgrad", l.in, l.out, l.tokens, 2 * gradient_bytes, l.fp8(Fp8::ready));
   op.accumulated = l.in * l.out;
   return op;
@@ -225,6 +240,7 @@ Operator grouped_weight_gradient(const Linear& l, double groups, double gradient
 
 Operator batched_product(std::string name, double batch, double m, double n, double k) {
   Operator op = grouped(std::move(name), batch, m, n, k, element, Fp8::none);
+  // Tensor cores load 16 bytes of a row at once.
   const double row = 16 / element;
   auto& work = std::get<GroupedMatmulWork>(op.work);
   work.aligned = std::fmod(n, row) == 0 && std::fmod(k, row) == 0;
@@ -248,10 +264,12 @@ Operator vector_row_of(VectorKind kind, std::string name, double flops, double b
 }
 
 Operator bias_forward(const std::string& name, double count) {
+  // Each output is read and written; the bias itself stays in the cache.
   return vector_row(name + " bias", count, 2 * element * count);
 }
 
 Operator bias_gradient(const std::string& name, double count) {
+  // A sum over tokens reads each gradient once.
   return vector_row(name + " bias gradient", count, element * count);
 }
 

@@ -91,18 +91,11 @@ struct Linear {
 
   Fp8 fp8(Fp8 otherwise) const { return bf16 ? Fp8::none : otherwise; }
 };
-/// The product with its adapters, where it has some: one, or one for each of those of its `parts`
-/// that are targets.
-Linear adapted(Linear linear, const Shape& shape, AdapterPlace place,
-               const std::vector<double>& parts);
-/// Which side of a product is spread over tensor ranks.
-enum class Side { columns, rows };
-/// Adapters beside a product whose input, and whose output's gradient, are there.
-void adapters_forward(LayerItems& items, const Shape& shape, const Linear& linear, Side side);
-/// With the gradient of their input, but for a product that is the lowest.
-void adapters_backward(Backward& backward, const Shape& shape, const Linear& linear, Side side);
-/// Weights that are kept in fewer bytes, made BF16 for one product; nothing for others.
-LayerItems dequantised(const Linear& linear);
+/// The products before and behind something, on one rank.
+struct Projections {
+  Linear in, out;
+};
+
 Operator forward(const Linear& linear);
 Operator input_gradient(const Linear& linear);
 /// Accumulates: reads and writes `gradient_bytes` per weight.
@@ -132,149 +125,5 @@ LayerCommunication overlapped(std::string name, CommunicationId id, GroupKind gr
                               CollectiveKind kind, double bytes, std::string algorithm = {});
 /// ` 2/4`, behind the name of what is done in pieces.
 std::string of_pieces(std::int64_t piece, std::int64_t pieces);
-
-/// Column-parallel: the input is gathered (with sequence parallelism), outputs stay sharded.
-void column_forward(LayerItems& items, const Shape& shape, const Linear& linear);
-/// dgrad hides the gather of the saved input, wgrad hides the reduction of the input gradient.
-void column_backward(Backward& backward, const Shape& shape, const Linear& linear);
-/// Row-parallel: outputs are partial sums, reduced (scattered with sequence parallelism).
-void row_forward(LayerItems& items, const Shape& shape, const Linear& linear);
-void row_backward(Backward& backward, const Shape& shape, const Linear& linear);
-
-/// Products with one name together, of one input or of outputs that are added up: what tensor ranks
-/// exchange is exchanged once, in pieces beside the last of them. One alone is as above.
-using Linears = std::span<const Linear>;
-void columns_forward(LayerItems& items, const Shape& shape, const std::string& name,
-                     Linears linears);
-void columns_backward(Backward& backward, const Shape& shape, const std::string& name,
-                      Linears linears);
-void rows_forward(LayerItems& items, const Shape& shape, const std::string& name, Linears linears);
-void rows_backward(Backward& backward, const Shape& shape, const std::string& name,
-                   Linears linears);
-
-/// Normalisation of `count` elements per the model's norm.
-Operator norm_forward(const ModelSpec& model, std::string name, double count,
-                      OperatorRole role = OperatorRole::norm);
-Operator norm_backward(const ModelSpec& model, std::string name, double count,
-                       OperatorRole role = OperatorRole::norm_backward);
-Operator residual(std::string name, double count, OperatorRole role = OperatorRole::residual);
-/// Rotary positions of `count` elements.
-Operator rope_forward(double count);
-Operator rope_backward(double count);
-/// In one kernel with the sum, where dropout is on; its backward is a kernel of its own.
-Operator joined_residual(const LayerContext& context, std::string name, double count);
-void dropout_backward(Backward& backward, const LayerContext& context, std::string name,
-                      double count);
-
-// ---- the pieces
-// -------------------------------------------------------------------------------------------
-void attention_forward(LayerItems& items, const LayerContext& context);
-void attention_backward_pass(Backward& backward, const LayerContext& context);
-
-void latent_forward(LayerItems& items, const LayerContext& context,
-                    const LatentAttention& attention);
-void latent_backward(Backward& backward, const LayerContext& context,
-                     const LatentAttention& attention);
-
-/// Latent attention to tokens that an indexer chooses: docs/models/sparse_attention.md.
-void sparse_forward(LayerItems& items, const LayerContext& context,
-                    const LatentAttention& attention);
-void sparse_backward(Backward& backward, const LayerContext& context,
-                     const LatentAttention& attention);
-/// Attention whose heads keep a state: docs/models/linear_attention.md.
-void linear_forward(LayerItems& items, const LayerContext& context,
-                    const LinearAttention& attention);
-void linear_backward(Backward& backward, const LayerContext& context,
-                     const LinearAttention& attention);
-/// Kernels of its core over `tokens` of `heads` states, in `sequences`.
-struct StateHeads {
-  double sequences, tokens, heads;
-};
-LayerItems linear_core_forward(const StateHeads& heads, const LinearAttention& attention);
-LayerItems linear_core_backward(const StateHeads& heads, const LinearAttention& attention);
-/// Kernels that score, choose and attend, of `tokens` of whole sequences of `length`.
-struct ChosenTokens {
-  double sequences, length;
-  double top_k;  ///< that a query sees at most
-  /// Twice the tokens that a query sees on average: of all before it, and of those chosen.
-  double twice_all() const { return length; }
-  double twice_chosen() const;
-};
-Operator index_scores(const ChosenTokens& chosen, double heads, double width, bool backward);
-Operator index_top_k(const ChosenTokens& chosen);
-/// `heads` queries that share keys of `qk_dim`, the first `v_dim` of which are values.
-Operator sparse_attention(const ChosenTokens& chosen, double heads, double qk_dim, double v_dim,
-                          bool backward);
-
-/// Elements per token and rank of q, k, v and the output, and what the kernel sees.
-struct Core {
-  double heads, qk_dim, v_dim;
-  double q, k, v, out;
-  /// Kernels directly before it, and as many behind its gradients, that do not meet the values:
-  /// norms and rotation of queries and keys.
-  std::uint32_t beside_values = 0;
-};
-/// The products before and behind something, on one rank.
-struct Projections {
-  Linear in, out;
-};
-/// Grouped queries: their projections, and what stands between those.
-Projections grouped_query_projections(const LayerContext& context);
-void grouped_query_inner_forward(LayerItems& items, const LayerContext& context);
-void grouped_query_inner_backward(Backward& backward, const LayerContext& context);
-
-/// Softmax attention with its context-parallel exchange: docs/models/context_parallel.md.
-void core_forward(LayerItems& items, const LayerContext& context, const Core& core);
-/// With selective recompute the forward runs again first.
-void core_backward(Backward& backward, const LayerContext& context, const Core& core);
-
-/// The core as kernels of its own: products, softmax and dropout over all scores.
-/// Megatron-LM's causal softmax reads no score above the diagonal and writes all.
-LayerItems unfused_forward(const Shape& shape, const Core& core, KernelSpec::Softmax softmax);
-LayerItems unfused_backward(const Shape& shape, const Core& core, KernelSpec::Softmax softmax);
-
-/// The gated or plain feed-forward of `width` hidden units, sharded over the tensor group.
-void feed_forward_forward(LayerItems& items, const LayerContext& context, const std::string& name,
-                          FeedForwardSpec::Kind kind, double width);
-void feed_forward_backward(Backward& backward, const LayerContext& context, const std::string& name,
-                           FeedForwardSpec::Kind kind, double width);
-/// Its two halves: up projection with activation, and down projection.
-void feed_forward_in(LayerItems& items, const LayerContext& context, const std::string& name,
-                     FeedForwardSpec::Kind kind, double width);
-void feed_forward_out(LayerItems& items, const LayerContext& context, const std::string& name,
-                      double width);
-void feed_forward_out_backward(Backward& backward, const LayerContext& context,
-                               const std::string& name, FeedForwardSpec::Kind kind, double width);
-void feed_forward_in_backward(Backward& backward, const LayerContext& context,
-                              const std::string& name, FeedForwardSpec::Kind kind, double width);
-Projections feed_forward_projections(const Shape& shape, const std::string& name,
-                                     FeedForwardSpec::Kind kind, double width);
-/// Products of the up projection: a gated unit makes gate and value in one.
-double projections(FeedForwardSpec::Kind kind);
-Operator activation_forward(std::string name, FeedForwardSpec::Kind kind, double count);
-Operator activation_backward(std::string name, FeedForwardSpec::Kind kind, double count);
-
-void moe_forward(LayerItems& items, const LayerContext& context);
-void moe_backward(Backward& backward, const LayerContext& context);
-
-void layer_forward(LayerItems& items, const LayerContext& context, LayerKind kind);
-void layer_backward(Backward& backward, const LayerContext& context, LayerKind kind);
-bool is_moe(const LayerContext& context, LayerKind kind);
-/// A layer whose attention and feed-forward read the same (ModelSpec::Block other than serial).
-void parallel_forward(LayerItems& items, const LayerContext& context);
-void parallel_backward(Backward& backward, const LayerContext& context);
-/// What `layernorm` of training.recompute runs again.
-void norm_again(Backward& backward, const LayerContext& context, const char* name, double count);
-
-void embedding_forward(LayerItems& items, const LayerContext& context);
-void embedding_backward(Backward& backward, const LayerContext& context);
-
-/// The loss over so many logits of the rank, and what its gradient launches.
-void loss_forward(LayerItems& items, const LayerContext& context, double logits);
-void loss_backward(Backward& backward, const LayerContext& context, double logits);
-
-/// Final norm, head and loss.
-void head_forward(LayerItems& items, const LayerContext& context);
-void head_backward(Backward& backward, const LayerContext& context);
 
 }  // namespace stepcast::rows

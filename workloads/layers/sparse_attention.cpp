@@ -1,4 +1,8 @@
-#include "rows.hpp"
+#include "sparse_attention.hpp"
+
+#include "norm.hpp"
+#include "sparse_attention_core.hpp"
+#include "tensor_parallel.hpp"
 
 // Latent attention to the tokens that an indexer chooses. docs/models/sparse_attention.md.
 namespace stepcast::rows {

@@ -1,6 +1,6 @@
-#include <algorithm>
+#include "sparse_attention_core.hpp"
 
-#include "rows.hpp"
+#include <algorithm>
 
 // Kernels that score all earlier tokens, choose some, and attend to them.
 // docs/models/sparse_attention.md.

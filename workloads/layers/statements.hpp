@@ -58,4 +58,7 @@ struct Platform {
   static Calls one(int kernels) { return {.kernels = kernels, .operators = 1}; }
 };
 
+/// The platform of a dispatcher that has a form.
+inline Platform platform_of(const Experts& e) { return {e.form->npu}; }
+
 }  // namespace stepcast::rows

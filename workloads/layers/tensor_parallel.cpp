@@ -1,4 +1,6 @@
-#include "rows.hpp"
+#include "tensor_parallel.hpp"
+
+#include "adapted_products.hpp"
 
 // Products whose columns or rows are spread over the tensor ranks, and what those exchange.
 namespace stepcast::rows {
@@ -75,6 +77,7 @@ void row_backward(Backward& backward, const Shape& shape, const Linear& linear) 
 
 void columns_forward(LayerItems& items, const Shape& shape, const std::string& name,
                      Linears linears) {
+  // Only the last product is cut: its pieces hide the gather for all.
   const Linears others = linears.first(linears.size() - 1);
   const Linear& last = linears.back();
   const std::string gather = "all_gather " + name + " in";
@@ -105,8 +108,10 @@ void columns_backward(Backward& backward, const Shape& shape, const std::string&
   const std::string reduce =
       (shape.sequence_parallel ? "reduce_scatter " : "all_reduce ") + name + " gradient";
   if (shape.sequence_parallel)
+    // The forward kept its own part of the input alone: the product for the weights needs all.
     backward.add_weight(overlapped(gather, saved, GroupKind::tensor, CollectiveKind::all_gather,
                                    gathered_bytes(first)));
+  // Nothing below is trained: no gradient of the input is made, and the pass ends here.
   if (first.lowest) {
     adapters_backward(backward, shape, first, Side::columns);
     backward.ended = true;

@@ -1,4 +1,10 @@
-#include "rows.hpp"
+#include "transformer_layer.hpp"
+
+#include "attention.hpp"
+#include "feed_forward.hpp"
+#include "moe_layer.hpp"
+#include "norm.hpp"
+#include "parallel_block.hpp"
 
 namespace stepcast {
 
@@ -17,6 +23,7 @@ bool sandwich(const LayerContext& context) {
 const char* const feed_forward_name = "feed-forward";
 
 void block_forward(LayerItems& items, const LayerContext& context, LayerKind kind) {
+  // An MoE layer says itself which of its parts a graph captures.
   if (is_moe(context, kind)) return moe_forward(items, context);
   captured(items, context.captures(GraphScope::mlp), [&] {
     feed_forward_forward(items, context, feed_forward_name, context.model.ffn.kind,
@@ -34,6 +41,7 @@ bool captures_norm(const LayerContext& context, LayerKind kind) {
 void block_again(Backward& backward, const LayerContext& context, LayerKind kind) {
   using Module = TrainingSpec::Module;
   const Module module = is_moe(context, kind) ? Module::moe : Module::mlp;
+  // The forward freed what this module made.
   if (!context.training.recomputes(module)) return;
   LayerItems items;
   block_forward(items, context, kind);
@@ -44,6 +52,7 @@ void block_again(Backward& backward, const LayerContext& context, LayerKind kind
 
 void norm_again(Backward& backward, const LayerContext& context, const char* name, double count) {
   if (context.training.recomputes(TrainingSpec::Module::layernorm))
+    // The norm's output is what the products for the weights read.
     add_again(backward, {norm_forward(context.model, name, count)});
 }
 
@@ -51,6 +60,7 @@ void layer_forward(LayerItems& items, const LayerContext& context, LayerKind kin
   if (context.model.block != ModelSpec::Block::serial) return parallel_forward(items, context);
   const Shape shape{context};
   const ModelSpec& model = context.model;
+  // Norms and sums run on the shard of a sequence-parallel rank.
   const double count = shape.shard * shape.hidden;
   captured(items, context.captures(GraphScope::attn), [&] {
     items.push_back(norm_forward(model, "attention norm", count));
@@ -72,6 +82,7 @@ void layer_backward(Backward& backward, const LayerContext& context, LayerKind k
   const Shape shape{context};
   const ModelSpec& model = context.model;
   const double count = shape.shard * shape.hidden;
+  // The backward pass goes through the layer from its end.
   dropout_backward(backward, context, "feed-forward", count);
   const auto post = OperatorRole::post_norm_backward;
   if (sandwich(context))
@@ -88,6 +99,7 @@ void layer_backward(Backward& backward, const LayerContext& context, LayerKind k
   }
   captured(backward, captures_norm(context, kind), [&] {
     backward.add_input(norm_backward(model, "feed-forward norm", count));
+    // The gradient that went around the feed-forward part joins the one that went through it.
     backward.add_input(
         residual("feed-forward residual backward", count, OperatorRole::residual_backward));
   });
@@ -107,8 +119,10 @@ void layer_backward(Backward& backward, const LayerContext& context, LayerKind k
 /// the sum at its end, nor, in a dense layer, the projection whose outputs go there alone.
 LayerItems needed_again(LayerItems items, const LayerContext& context, LayerKind kind) {
   const auto* sum = std::get_if<Operator>(&items.back());
+  // The sum at the end is the input of the next layer, which keeps it.
   expects(sum != nullptr && sum->name == "feed-forward residual", "a layer ends with its sum");
   items.pop_back();
+  // Experts and post norms read the outputs of the last product.
   if (is_moe(context, kind) || sandwich(context)) return items;
   const auto is_activation = [](const LayerItem& item) {
     const auto* op = std::get_if<Operator>(&item);
@@ -126,8 +140,10 @@ Passes transformer_layer(const LayerContext& context, LayerKind kind) {
   rows::layer_forward(forward, context, kind);
   rows::layer_backward(backward, context, kind);
   LayerItems recomputed = forward;
+  // Compilers that see both passes leave out what no gradient reads.
   if (context.training.rebuild == TrainingSpec::Rebuild::needed)
     recomputed = rows::needed_again(std::move(recomputed), context, kind);
+  // Where it begins, wrappers of checkpointing cost the host time.
   for (LayerItem& item : recomputed)
     if (auto* op = std::get_if<Operator>(&item)) {
       op->begins_again = true;

@@ -1,4 +1,6 @@
-#include "rows.hpp"
+#include "unfused_attention.hpp"
+
+#include "context_parallel.hpp"
 
 namespace stepcast::rows {
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "stepcast/base/report_table.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/calibrate/left_out.hpp"
 
@@ -18,7 +19,6 @@ bool has_excluded(const LeftOutFigures& row) {
   return row.unseen_with_excluded.rows != row.unseen.rows;
 }
 
-/// The cells of a row, in the order of both headers.
 std::vector<std::string> cells(const LeftOutFigures& row) {
   const ErrorFigures excluded = has_excluded(row) ? row.unseen_with_excluded : ErrorFigures{};
   return {row.device,
@@ -38,37 +38,27 @@ std::vector<std::string> cells(const LeftOutFigures& row) {
           excluded.rows == 0 ? "" : bias_of(excluded)};
 }
 
+ReportTable table_of(const std::vector<LeftOutFigures>& all) {
+  ReportTable table({text_column("device"), text_column("kind"), text_column("size"),
+                     text_column("left out"), number_column("rows"), number_column("presets: mean"),
+                     number_column("bias"), number_column("fit: mean"), number_column("bias"),
+                     number_column("unseen rows"), number_column("mean"), number_column("bias"),
+                     number_column("with excluded"), number_column("mean"), number_column("bias")});
+  for (const LeftOutFigures& row : all) table.add(cells(row));
+  return table;
+}
+
 }  // namespace
 
 std::string left_out_text(const std::vector<LeftOutFigures>& all) {
-  constexpr int widths[] = {13, 28, 23, 19, 5, 8, 7, 8, 7, 7, 8, 7, 7, 7, 7};
-  const auto line = [&](const std::vector<std::string>& words) {
-    std::string text;
-    for (std::size_t i = 0; i < words.size(); ++i)
-      text += i < 4 ? fmt::format("{:<{}}", words[i], widths[i])
-                    : fmt::format("{:>{}}", words[i], widths[i]);
-    return text + "\n";
-  };
-  std::string text = "\nfitted again without a part of the table, which is then forecast\n";
-  text += line({"device", "kind", "size", "left out", "rows", "preset%", "bias", "fit%", "bias",
-                "unseen", "mean%", "bias", "exclud.", "mean%", "bias"});
-  for (const LeftOutFigures& row : all) text += line(cells(row));
-  return text + fmt::format("\nmean over what was left out: {:.2f} %\n", 100 * overall(all));
+  return "\nfitted again without a part of the table, which is then forecast\n" +
+         table_of(all).text() +
+         fmt::format("\nmean over what was left out: {:.2f} %\n", 100 * overall(all));
 }
 
 std::string left_out_markdown(const std::vector<LeftOutFigures>& all) {
-  std::string text = fmt::format(
-      "\n### Left out\n\n{}{:.2f} %\n\n| device | kind | size | left out | rows | presets: mean | "
-      "bias | "
-      "fit: mean | bias | unseen rows | mean | bias | with excluded | mean | bias "
-      "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
-      figure_mark, 100 * overall(all));
-  for (const LeftOutFigures& row : all) {
-    text += "|";
-    for (const std::string& cell : cells(row)) text += " " + cell + " |";
-    text += "\n";
-  }
-  return text;
+  return fmt::format("\n### Left out\n\n{}{:.2f} %\n\n{}", figure_mark, 100 * overall(all),
+                     table_of(all).markdown());
 }
 
 std::optional<double> read_left_out(std::string_view markdown) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "diff_text.hpp"
+#include "stepcast/base/report_table.hpp"
 
 namespace stepcast {
 namespace {
@@ -92,42 +93,34 @@ std::string block(const std::vector<DiffSide>& sides, std::size_t from, std::siz
   return text;
 }
 
-std::string in_cell(std::string text) {
-  for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2))
-    text.insert(at, 1, '\\');
-  return text;
-}
-
-std::string markdown_head(const std::string& first, std::size_t columns) {
-  std::string text = "| " + first + " |", rule = "|---|";
-  for (std::size_t i = 0; i < columns; ++i) {
-    text += " " + letter(i) + " |";
-    rule += "---:|";
-  }
-  return text + "\n" + rule + "\n";
+/// A table with a column for each side.
+ReportTable table_of_sides(const std::string& first, std::size_t sides) {
+  std::vector<TableColumn> columns{text_column(first)};
+  for (std::size_t i = 0; i < sides; ++i) columns.push_back(number_column(letter(i)));
+  return ReportTable(std::move(columns));
 }
 
 std::string markdown_rows(const std::string& title, const std::vector<InputRow>& rows,
-                          std::size_t columns) {
+                          std::size_t sides) {
   if (rows.empty()) return {};
-  std::string text = "\n" + markdown_head(title, columns);
+  ReportTable table = table_of_sides(title, sides);
   for (const InputRow& row : rows) {
-    text += "| " + in_cell(row.path) + " |";
-    for (const auto& value : row.values) text += " " + in_cell(value.value_or("-")) + " |";
-    text += "\n";
+    std::vector<std::string> cells{row.path};
+    for (const auto& value : row.values) cells.push_back(value.value_or("-"));
+    table.add(std::move(cells));
   }
-  return text;
+  return "\n" + table.markdown();
 }
 
-std::string markdown_times(const std::string& name,
-                           const std::vector<std::optional<double>>& values) {
-  std::string text = "| " + name + " |";
+std::vector<std::string> cells_of_times(const std::string& name,
+                                        const std::vector<std::optional<double>>& values) {
+  std::vector<std::string> cells{name};
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto amount = change(values[0], values[i]);
-    text += " " + time_or_dash(values[i]) +
-            (i > 0 && amount ? " (" + signed_time(*amount) + ")" : "") + " |";
+    cells.push_back(time_or_dash(values[i]) +
+                    (i > 0 && amount ? " (" + signed_time(*amount) + ")" : ""));
   }
-  return text + "\n";
+  return cells;
 }
 
 }  // namespace
@@ -183,22 +176,24 @@ std::string compare_table(const std::vector<DiffSide>& sides, std::size_t width,
 }
 
 std::string compare_markdown(const std::vector<DiffSide>& sides, InputList inputs) {
-  std::string text = "| side | what |\n|---|---|\n";
-  for (std::size_t i = 0; i < sides.size(); ++i)
-    text += fmt::format("| {} | {} |\n", letter(i), in_cell(sides[i].label));
-  text += "\n" + markdown_head("where the time went", sides.size());
-  for (const PartRow& part : part_rows(sides)) text += markdown_times(part.name, part.values);
-  text += markdown_times("step time", step_times(sides));
-  text += "| MFU |";
-  for (const DiffSide& side : sides) text += " " + share(side.mfu) + " |";
-  text += "\n| memory peak |";
-  for (const DiffSide& side : sides)
-    text += " " + (side.peak_memory ? human(Bytes{*side.peak_memory}) : "-") + " |";
-  for (const CostRow& row : cost_rows(sides)) {
-    text += "\n| " + in_cell(row.name) + " |";
-    for (const std::string& cost : row.texts) text += " " + in_cell(cost) + " |";
+  ReportTable what({text_column("side"), text_column("what")});
+  for (std::size_t i = 0; i < sides.size(); ++i) what.add({letter(i), sides[i].label});
+  ReportTable times = table_of_sides("where the time went", sides.size());
+  for (const PartRow& part : part_rows(sides)) times.add(cells_of_times(part.name, part.values));
+  times.add(cells_of_times("step time", step_times(sides)));
+  std::vector<std::string> mfu{"MFU"}, memory{"memory peak"};
+  for (const DiffSide& side : sides) {
+    mfu.push_back(share(side.mfu));
+    memory.push_back(side.peak_memory ? human(Bytes{*side.peak_memory}) : "-");
   }
-  text += "\n";
+  times.add(std::move(mfu));
+  times.add(std::move(memory));
+  for (const CostRow& row : cost_rows(sides)) {
+    std::vector<std::string> cells{row.name};
+    cells.insert(cells.end(), row.texts.begin(), row.texts.end());
+    times.add(std::move(cells));
+  }
+  std::string text = what.markdown() + "\n" + times.markdown();
   const bool all = inputs == InputList::all;
   text += markdown_rows("input", all ? differing_inputs(sides) : shown_inputs(sides).rows,
                         sides.size());

@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "stepcast/base/report_table.hpp"
 #include "stepcast/sim/kernels/components.hpp"
 
 namespace stepcast {
@@ -33,6 +34,21 @@ std::set<ExclusionReason> exclusion_reasons(const ComponentLedger& ledger) {
   return reasons;
 }
 
+ReportTable groups_table(const ComponentLedger& ledger) {
+  ReportTable table(
+      {text_column("device"), text_column("kind"), text_column("size"), text_column("use"),
+       number_column("rows"), number_column("mean"), number_column("bias"), number_column("worst"),
+       number_column("rows with excluded"), number_column("mean"), number_column("bias")});
+  for (const ComponentGroup& g : component_groups(ledger)) {
+    const ErrorFigures all = has_excluded(g) ? g.all : ErrorFigures{};
+    table.add({g.device, g.kind, g.size, std::string(name(g.use)), std::to_string(g.judged.rows),
+               mean_text(g.judged), bias_text(g.judged), worst_text(g.judged),
+               all.rows == 0 ? "" : std::to_string(all.rows), all.rows == 0 ? "" : mean_text(all),
+               all.rows == 0 ? "" : bias_text(all)});
+  }
+  return table;
+}
+
 nlohmann::ordered_json component_figures(const ErrorFigures& f) {
   return {{"rows", f.rows}, {"mean", f.mean}, {"bias", f.bias}, {"worst", f.worst}};
 }
@@ -40,18 +56,9 @@ nlohmann::ordered_json component_figures(const ErrorFigures& f) {
 }  // namespace
 
 std::string components_text(const ComponentLedger& ledger) {
-  std::string text =
-      fmt::format("{:<13}{:<28}{:<24}{:<17}{:>5}{:>8}{:>8}{:>8}  {:>22}\n", "device", "kind",
-                  "size", "use", "rows", "mean%", "bias", "worst", "with excluded");
-  for (const ComponentGroup& g : component_groups(ledger))
-    text += fmt::format("{:<13}{:<28}{:<24}{:<17}{:>5}{:>8}{:>8}{:>8}  {:>22}\n", g.device, g.kind,
-                        g.size, name(g.use), g.judged.rows, mean_text(g.judged),
-                        bias_text(g.judged), worst_text(g.judged),
-                        has_excluded(g) ? fmt::format("{} ({:+.1f}, {} rows)", mean_text(g.all),
-                                                      in_percent(g.all.bias), g.all.rows)
-                                        : "");
+  std::string text = groups_table(ledger).text();
   for (const LeftOutTable& table : ledger.left_out)
-    text += fmt::format("{:<13}{}: {} rows, no cluster file of this device\n", table.device,
+    text += fmt::format("{}, {}: {} rows, no cluster file of this device\n", table.device,
                         table.table, table.rows);
   return text + fmt::format("\nmean over groups: {:.2f} %\n", in_percent(ledger.overall()));
 }
@@ -59,25 +66,14 @@ std::string components_text(const ComponentLedger& ledger) {
 std::string components_markdown(const ComponentLedger& ledger) {
   std::string text =
       fmt::format("Overall mean absolute error: {:.2f} %\n\n", in_percent(ledger.overall()));
-  text +=
-      "| device | kind | size | use | rows | mean | bias | worst | rows with excluded | mean | "
-      "bias "
-      "|\n|---|---|---|---|---|---|---|---|---|---|---|\n";
-  for (const ComponentGroup& g : component_groups(ledger)) {
-    const bool more = has_excluded(g);
-    text +=
-        fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", g.device, g.kind,
-                    g.size, name(g.use), g.judged.rows, mean_text(g.judged), bias_text(g.judged),
-                    worst_text(g.judged), more ? fmt::format("{}", g.all.rows) : "",
-                    more ? mean_text(g.all) : "", more ? bias_text(g.all) : "");
-  }
-  text += "\n### Excluded\n\n| why | device | kind |\n|---|---|---|\n";
+  ReportTable excluded({text_column("why"), text_column("device"), text_column("kind")});
   for (const auto& [why, device, kind] : exclusion_reasons(ledger))
-    text += fmt::format("| {} | {} | {} |\n", why, device, kind);
-  if (!ledger.left_out.empty())
-    text += "\n### Without a cluster file\n\n| device | table | rows |\n|---|---|---|\n";
+    excluded.add({why, device, kind});
+  text += groups_table(ledger).markdown() + "\n### Excluded\n\n" + excluded.markdown();
+  ReportTable left_out({text_column("device"), text_column("table"), number_column("rows")});
   for (const LeftOutTable& table : ledger.left_out)
-    text += fmt::format("| {} | {} | {} |\n", table.device, table.table, table.rows);
+    left_out.add({table.device, table.table, std::to_string(table.rows)});
+  if (!left_out.empty()) text += "\n### Without a cluster file\n\n" + left_out.markdown();
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "stepcast/base/report_table.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/kernels/profile_compare.hpp"
 
@@ -18,46 +19,46 @@ std::string signed_time(double seconds) {
   return (seconds < 0 ? "-" : "+") + human(Seconds{std::abs(seconds)});
 }
 
-struct Row {
-  std::string name, a, b, change, note = {};
-};
-
-std::vector<Row> step_rows(const ProfileComparison& c) {
-  std::vector<Row> rows;
+ReportTable step_table(const ProfileComparison& c) {
+  ReportTable table({text_column("where the time went"), number_column("A"), number_column("B"),
+                     number_column("B - A")});
   const auto add = [&](const char* name, double ProfileSide::*part) {
     const double a = c.forecast.*part, b = c.profile.*part;
-    rows.push_back({name, human(Seconds{a}), human(Seconds{b}), signed_time(b - a)});
+    table.add({name, human(Seconds{a}), human(Seconds{b}), signed_time(b - a)});
   };
   add("computing", &ProfileSide::computing);
   add("exposed communication", &ProfileSide::exposed);
   add("gaps below 50 us", &ProfileSide::gaps);
   add("idle", &ProfileSide::idle);
   add("step", &ProfileSide::step);
-  return rows;
+  return table;
 }
 
-std::vector<Row> class_rows(const ProfileComparison& c) {
-  std::vector<Row> rows;
+ReportTable class_table(const ProfileComparison& c) {
+  ReportTable table({text_column("by class"), number_column("A"), number_column("B"),
+                     number_column("B - A"), number_column("launches of A"), number_column("of B"),
+                     number_column("time ratio")});
   for (const ClassComparison& each : c.classes)
-    rows.push_back({each.of, human(Seconds{each.forecast}), human(Seconds{each.profile}),
-                    signed_time(each.profile - each.forecast),
-                    fmt::format("{} | {} | {}", each.forecast_launches, each.profile_launches,
-                                each.ratio > 0 ? fmt::format("{:.3f}", each.ratio) : "-")});
-  return rows;
+    table.add({each.of, human(Seconds{each.forecast}), human(Seconds{each.profile}),
+               signed_time(each.profile - each.forecast), fmt::format("{}", each.forecast_launches),
+               fmt::format("{}", each.profile_launches),
+               each.ratio > 0 ? fmt::format("{:.3f}", each.ratio) : "-"});
+  return table;
 }
 
 /// The causes that are worth a line, and what the others add up to.
-std::vector<Row> cause_rows(const ProfileComparison& c) {
-  std::vector<Row> rows;
+ReportTable cause_table(const ProfileComparison& c) {
+  ReportTable table(
+      {number_column("B - A"), text_column("causes, which add up to the change of the step")});
   double rest = 0;
   for (const ProfileCause& cause : c.causes) {
     if (std::abs(cause.change) < least_shown * c.forecast.step)
       rest += cause.change;
     else
-      rows.push_back({cause.text, {}, {}, signed_time(cause.change)});
+      table.add({signed_time(cause.change), cause.text});
   }
-  if (std::abs(rest) > unseen) rows.push_back({"everything else", {}, {}, signed_time(rest)});
-  return rows;
+  if (std::abs(rest) > unseen) table.add({signed_time(rest), "everything else"});
+  return table;
 }
 
 std::string heading(const KernelProfile& profile, const ProfileNames& names) {
@@ -76,55 +77,23 @@ std::string unknown_text(const KernelProfile& profile) {
   return text + "\n";
 }
 
-std::string cells(const std::vector<Row>& rows, std::size_t width) {
-  std::string text;
-  for (const Row& row : rows)
-    text += fmt::format("  {:<{}}{:>11}{:>11}{:>12}{}{}\n", row.name, width, row.a, row.b,
-                        row.change, row.note.empty() ? "" : "  ", row.note);
-  return text;
-}
-
-std::string markdown_rows(const std::vector<Row>& rows) {
-  std::string text;
-  for (const Row& row : rows)
-    text += fmt::format("| {} | {} | {} | {} |{}\n", row.name, row.a, row.b, row.change,
-                        row.note.empty() ? "" : " " + row.note + " |");
-  return text;
-}
-
 }  // namespace
 
 std::string profile_table(const ProfileComparison& comparison, const KernelProfile& profile,
                           const ProfileNames& names) {
-  constexpr std::size_t width = 24;
-  std::string text = heading(profile, names);
-  text += fmt::format("\n  {:<{}}{:>11}{:>11}{:>12}\n", "where the time went", width, "A", "B",
-                      "B - A");
-  text += cells(step_rows(comparison), width);
-  text += fmt::format("\n  {:<{}}{:>11}{:>11}{:>12}  launches of A | of B | time ratio\n",
-                      "by class", width, "A", "B", "B - A");
-  text += cells(class_rows(comparison), width);
-  const std::vector<Row> causes = cause_rows(comparison);
-  text += causes.empty() ? "\n  no cause: the two are alike\n"
-                         : "\n  causes, which add up to the change of the step\n";
-  for (const Row& row : causes) text += fmt::format("  {:>11}  {}\n", row.change, row.name);
-  return text + unknown_text(profile);
+  const ReportTable causes = cause_table(comparison);
+  return heading(profile, names) + "\n" + step_table(comparison).text("  ") + "\n" +
+         class_table(comparison).text("  ") + "\n" +
+         (causes.empty() ? "  no cause: the two are alike\n" : causes.text("  ")) +
+         unknown_text(profile);
 }
 
 std::string profile_markdown(const ProfileComparison& comparison, const KernelProfile& profile,
                              const ProfileNames& names) {
-  std::string text = fmt::format("A: {}, rank {} (stage {}); B: {}\n\n", names.scenario, names.rank,
-                                 names.stage, visible(profile.file));
-  text += "| where the time went | A | B | B - A |\n|---|---:|---:|---:|\n";
-  text += markdown_rows(step_rows(comparison));
-  text +=
-      "\n| class | A | B | B - A | launches of A | of B | time ratio |\n"
-      "|---|---:|---:|---:|---:|---:|---:|\n";
-  text += markdown_rows(class_rows(comparison));
-  text += "\n| cause | change |\n|---|---:|\n";
-  for (const Row& row : cause_rows(comparison))
-    text += fmt::format("| {} | {} |\n", row.name, row.change);
-  return text;
+  return fmt::format("A: {}, rank {} (stage {}); B: {}\n\n", names.scenario, names.rank,
+                     names.stage, visible(profile.file)) +
+         step_table(comparison).markdown() + "\n" + class_table(comparison).markdown() + "\n" +
+         cause_table(comparison).markdown();
 }
 
 }  // namespace stepcast

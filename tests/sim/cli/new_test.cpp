@@ -58,8 +58,8 @@ TEST(Presets, HaveShortNamesInEveryCommandAndAFileOfThatNameComesFirst) {
   EXPECT_EQ(out("model llama3-8b"), out("model models/llama3-8b.yaml"));
   const std::filesystem::path own =
       files.write("ideal", "extends: clusters/ideal.yaml\nname: of-a-file\n");
-  const Ran ran = test::shell(files, "cd '" + own.parent_path().string() + "' && '" +
-                                         STEPCAST_BINARY + "' topology ideal");
+  const Ran ran = test::shell(
+      files, "cd '" + own.parent_path().string() + "' && '" + STEPCAST_BINARY + "' topology ideal");
   EXPECT_NE(ran.out.find("of-a-file"), std::string::npos) << ran.err;
   EXPECT_NE(stepcast_run(files, "topology dgx-h10").err.find("mean clusters/dgx-h100.yaml?"),
             std::string::npos);

@@ -115,6 +115,28 @@ TEST(Fold, ClassesGiveTheSameUnderStallsOverSteps) {
   }));
 }
 
+// Alone in its group, a rank of a class waits for nobody; one of two comes first and waits.
+TEST(Fold, HostsThatCollectGarbagePauseOnceHoweverOftenTheyAsk) {
+  Job job;
+  job.plan.tp = 2;
+  job.cluster.devices = job.cluster.node_devices = 2;
+  job.cluster.node_fabric = SwitchFabric{{60_GBps, 1_us}, 1};
+  job.cluster.network.nic.link = {25_GBps, 2_us};
+  job.shape = {1, 1, 50, 1};
+  StageProgram program;
+  program.segments.emplace_back(std::vector<OperatorCost>{{.main = 30e-3, .device = 1e-4}});
+  add_call(program, GroupKind::tensor, CollectiveKind::all_gather, 3_MiB, Stream::tensor);
+  program.slots = 1;
+  ChunkProgram chunk;
+  chunk.forward = {Compute{0}, Communicate{0, 0, true}, Wait{0}};
+  chunk.first_forward = chunk.backward = chunk.last_backward = chunk.forward;
+  program.chunks = {chunk};
+  job.programs = {program};
+  // Where a pause ends, the next one is close.
+  job.stalls.gc_pauses = {4_ms, 5_ms, true, 3};
+  expect_fold_changes_nothing(job);
+}
+
 TEST(Fold, ClassesGiveTheSameWithUnequalDocuments) {
   EXPECT_TRUE(rc::check([] {
     Job job = random_job_as(NetworkForm::ports);

@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -13,6 +14,12 @@ struct PageTable {
   std::vector<std::string> columns;
   std::vector<std::vector<Cell>> rows;  ///< each as long as `columns`
   std::string label = "values";         ///< column that names a point
+  /// Efficiency over devices of curves that others published.
+  struct Curve {
+    std::string name;
+    std::vector<std::pair<double, double>> points;
+  };
+  std::vector<Curve> published = {};
 };
 
 /// The points as one HTML page that needs no network: throughput over devices with the

@@ -8,10 +8,21 @@
 
 namespace stepcast {
 
+/// A published size, and the efficiency of the forecast there.
+struct PublishedPoint {
+  double devices = 0, efficiency = 0, forecast = 0;
+};
+/// A published curve beside that of a table, which it meets at its first size.
+struct PublishedCurve {
+  std::string name, source;
+  std::vector<PublishedPoint> points;  ///< two at least
+};
+
 /// The table has points and, where there is a baseline, their efficiency. Fields: docs/sweeps.md.
 struct PointTable {
   std::vector<PointResult> rows;
   std::vector<std::optional<double>> efficiency;  ///< as long as `rows`, or empty
+  std::vector<PublishedCurve> published = {};     ///< of `stepcast scale`
 };
 
 /// The efficiency of a point that its seeds reach, from the 10 % quantile of the seeds to

@@ -1,8 +1,10 @@
-#include "../linear_attention.hpp"
+#include "linear_attention_layer.hpp"
 
 #include <vector>
 
-#include "rows.hpp"
+#include "../linear_attention.hpp"
+#include "linear_attention_core.hpp"
+#include "tensor_parallel.hpp"
 
 // Attention whose heads keep a state. docs/models/linear_attention.md.
 namespace stepcast::rows {

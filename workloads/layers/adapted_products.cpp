@@ -1,4 +1,4 @@
-#include "rows.hpp"
+#include "adapted_products.hpp"
 
 // Adapters (LoRA): a product of few columns and one of few rows beside a frozen one. Forms of
 // Megatron-Bridge and of peft: docs/models/adapters.md.
