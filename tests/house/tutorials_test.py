@@ -45,6 +45,15 @@ class Tutorials(unittest.TestCase):
     def test_trust(self):
         self.follow("trust.md")
 
+    def test_what_ifs_of_the_page_of_checks_are_accepted(self):
+        """Each is `stepcast compare S` with one change."""
+        found = re.findall(r"`stepcast compare S --set (?:'([^`]*)'|(\S+))`", (PAGES.parent / "check.md").read_text(encoding="utf-8"))
+        self.assertGreater(len(found), 10)
+        for quoted, plain in found:
+            settings = [word for one in (quoted or plain).split("; ") for word in ("--set", one)]
+            ran = subprocess.run([PROGRAM, "validate", "telechat3-105b-4096.yaml", *settings], text=True, capture_output=True)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+
     def test_these_are_all(self):
         self.assertEqual(sorted(p.name for p in PAGES.iterdir()), ["ci.md", "fabric.md", "plan.md", "trust.md", "what-if.md"])
 
