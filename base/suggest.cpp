@@ -13,14 +13,25 @@ constexpr std::size_t most = 3;
 struct Spoken {
   std::string_view word, name;
 };
-constexpr Spoken spoken[] = {
-    {"batch_size", "global_batch"}, {"batch_size", "micro_batch"}, {"gbs", "global_batch"},
-    {"mbs", "micro_batch"},         {"seq_len", "sequence"},       {"seqlen", "sequence"},
-    {"context_length", "sequence"}, {"gpus", "devices"},           {"gpu", "device"},
-    {"gpu", "devices"},             {"npus", "devices"},           {"npu", "device"},
-    {"npu", "devices"},             {"world_size", "devices"},     {"dtype", "precision"},
-    {"format", "json"},             {"output", "json"},            {"page", "serve"},
-    {"version", "version"}};
+constexpr Spoken spoken[] = {{"batch_size", "global_batch"},
+                             {"batch_size", "micro_batch"},
+                             {"gbs", "global_batch"},
+                             {"mbs", "micro_batch"},
+                             {"seq_len", "sequence"},
+                             {"seqlen", "sequence"},
+                             {"context_length", "sequence"},
+                             {"gpus", "devices"},
+                             {"gpu", "device"},
+                             {"gpu", "devices"},
+                             {"npus", "devices"},
+                             {"npu", "device"},
+                             {"npu", "devices"},
+                             {"world_size", "devices"},
+                             {"dtype", "precision"},
+                             {"format", "json"},
+                             {"output", "json"},
+                             {"page", "serve"},
+                             {"version", "version"}};
 
 std::string_view without_dashes(std::string_view word) {
   return word.substr(std::min(word.find_first_not_of('-'), word.size()));

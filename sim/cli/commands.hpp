@@ -207,7 +207,7 @@ Outcome keys(const KeysOptions& options);
 
 struct ListOptions : PresetOptions {
   std::vector<std::string> words;  ///< clusters, models ... first, or parts of names
-  std::string json;  ///< --json
+  std::string json;                ///< --json
 };
 Outcome list_presets(const ListOptions& options);
 /// The few keys of scenarios and plans that end with what an option is called (`--tp`).

@@ -73,7 +73,8 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// Presets of a kind (empty: of all) whose name, or what they are called elsewhere, holds each word.
+/// Presets of a kind (empty: of all) whose name, or what they are called elsewhere, holds each
+/// word.
 std::vector<ListedPreset> listed(const std::string& kind, std::span<const std::string> words,
                                  const SearchPath& search) {
   std::vector<ListedPreset> found;
@@ -147,8 +148,9 @@ Outcome list_presets(const ListOptions& options) {
   if (is_kind) words = words.subspan(1);
   const std::vector<ListedPreset> presets = listed(kind, words, search);
   if (presets.empty() && !words.empty()) {
-    const auto lost = std::ranges::find_if(
-        words, [&](const std::string& word) { return listed(kind, {&word, 1}, search).empty(); });
+    const auto lost = std::ranges::find_if(words, [&](const std::string& word) {
+      return listed(kind, {&word, 1}, search).empty();
+    });
     no_preset(lost == words.end() ? words.front() : *lost, kinds, search);
   }
   return shown(as_text(presets), options.json, options.json.empty() ? "" : presets_json(presets));

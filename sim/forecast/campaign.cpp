@@ -36,16 +36,14 @@ void check_campaign(const Scenario& s) {
   // Exactly one of the two says how long the run is.
   if ((c.steps > 0) == (c.tokens > 0))
     refuse_key(s, c.steps > 0 ? "campaign.tokens" : "campaign.steps",
-                    c.steps > 0 ? "is given beside campaign.steps, allowed: one of them"
-                                : "is missing and so are tokens, allowed: one of them above 0");
+               c.steps > 0 ? "is given beside campaign.steps, allowed: one of them"
+                           : "is missing and so are tokens, allowed: one of them above 0");
   if (c.tokens > 0 && s.synthetic)
-    refuse_key(s, "campaign.tokens",
-                    "is given but the workload has none, allowed: campaign.steps");
+    refuse_key(s, "campaign.tokens", "is given but the workload has none, allowed: campaign.steps");
   const auto& node = s.stalls.spread ? s.stalls.spread->node : std::optional<SpreadSpec::Node>{};
   if (c.evict_slow && !(node && node->slow_share > 0 && node->slow_factor > 1))
-    refuse_key(
-        s, "campaign.evict_slow",
-        "is true but no node is slow, allowed: false, or stalls.spread.node.slow_share");
+    refuse_key(s, "campaign.evict_slow",
+               "is true but no node is slow, allowed: false, or stalls.spread.node.slow_share");
   check_campaign_links(s);
 }
 
@@ -123,9 +121,9 @@ Seconds mean_step(const std::vector<CampaignPace>& list) {
 void check_written(const Scenario& s, Seconds written, Seconds interval) {
   if (written > interval)
     refuse_key(s, "campaign.checkpoint_traffic",
-                    "takes " + human(written) + ", longer than the " + human(interval) +
-                        " from one checkpoint to the next, allowed: more bandwidth, fewer bytes "
-                        "or stalls.checkpoint less often");
+               "takes " + human(written) + ", longer than the " + human(interval) +
+                   " from one checkpoint to the next, allowed: more bandwidth, fewer bytes "
+                   "or stalls.checkpoint less often");
 }
 
 /// Failures are drawn until the last step is done, which has to be some day.
@@ -139,21 +137,21 @@ void check_end(const Scenario& s, const CampaignModel& m, Seconds step) {
   const double useful = up * goodput({m.checkpoint + m.writing, m.restart, m.mtbf}, interval);
   if (!(up >= least_goodput))
     refuse_key(s, "campaign.link_flaps",
-                    "stop the job for " + human(m.flap) + " every " + human(*m.flap_distance) +
-                        " of work, so that it never finishes, allowed: rarer or shorter flaps");
+               "stop the job for " + human(m.flap) + " every " + human(*m.flap_distance) +
+                   " of work, so that it never finishes, allowed: rarer or shorter flaps");
   if (!(useful >= least_goodput))
     refuse_key(s, "campaign",
-                    "never finishes: the job fails every " + human(m.mtbf) + " and needs " +
-                        human(m.restart) + " to start again and " + human(interval) +
-                        " between checkpoints, allowed: rarer failures, a shorter restart or "
-                        "stalls.checkpoint more often");
+               "never finishes: the job fails every " + human(m.mtbf) + " and needs " +
+                   human(m.restart) + " to start again and " + human(interval) +
+                   " between checkpoints, allowed: rarer failures, a shorter restart or "
+                   "stalls.checkpoint more often");
   const Seconds wall = step * static_cast<double>(m.steps) / useful;
   // Every failure and every flap is played: their number bounds the work.
   const double events = wall / m.mtbf + (m.flap_distance ? wall / *m.flap_distance : 0);
   if (events * static_cast<double>(s.campaign->runs) > most_failures)
     refuse_key(s, "campaign.runs",
-                    "times " + shortest(std::ceil(events)) +
-                        " failures and flaps each are more than 1e9, allowed: fewer runs");
+               "times " + shortest(std::ceil(events)) +
+                   " failures and flaps each are more than 1e9, allowed: fewer runs");
 }
 
 std::vector<CampaignRun> play_all(const Scenario& s, const CampaignModel& m,

@@ -62,21 +62,21 @@ void check_campaign_links(const Scenario& s) {
   const bool one_node = s.cluster.nodes() == 1;
   if (c.link_flaps && one_node)
     refuse_key(s, "campaign.link_flaps",
-                    "is given but a job of one node uses no NIC, allowed: none");
+               "is given but a job of one node uses no NIC, allowed: none");
   if (!c.checkpoint_traffic) return;
   if (one_node)
     refuse_key(s, "campaign.checkpoint_traffic",
-                    "is given but a job of one node uses no NIC, allowed: none");
+               "is given but a job of one node uses no NIC, allowed: none");
   if (!s.stalls.checkpoint)
     refuse_key(s, "campaign.checkpoint_traffic",
-                    "is given but no state is saved, allowed: none, or stalls.checkpoint");
+               "is given but no state is saved, allowed: none, or stalls.checkpoint");
   // What is written must leave something for training.
   const BytesPerSecond least = least_of_a_nic(s.cluster);
   if (c.checkpoint_traffic->bandwidth_per_device >= least)
     refuse_key(s, "campaign.checkpoint_traffic.bandwidth_per_device",
-                    "is " + human(c.checkpoint_traffic->bandwidth_per_device) +
-                        ", which leaves training nothing of its NIC, allowed: less than " +
-                        human(least));
+               "is " + human(c.checkpoint_traffic->bandwidth_per_device) +
+                   ", which leaves training nothing of its NIC, allowed: less than " +
+                   human(least));
 }
 
 Seconds traffic_cost(const Scenario& s, int workers) {

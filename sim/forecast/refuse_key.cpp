@@ -5,8 +5,7 @@
 
 namespace stepcast {
 
-void refuse_key(const Scenario& scenario, const std::string& path,
-                const std::string& message) {
+void refuse_key(const Scenario& scenario, const std::string& path, const std::string& message) {
   // The place of the nearest key that the document has; the file where it has none.
   const Node* root = scenario.document.get();
   const Node* node = root ? node_at(*root, path) : nullptr;

@@ -95,10 +95,10 @@ void describe_plan(Visitor& visitor, PlanSpec& spec, const Node*& search) {
   visitor.field({"frontier", &spec.frontier,
                  "two of time, throughput, cost, energy, memory, devices; empty: time, memory and "
                  "devices, or time and cost where cost is the objective"});
-  visitor.field({"runs_in",
-                 choice(spec.runs_in, {{"any"}, {"megatron"}, {"mindspeed"}, {"mindformers"}}),
-                 "framework whose launch file (stepcast export) starts the plan: points that it cannot say "
-                 "are left out"});
+  visitor.field(
+      {"runs_in", choice(spec.runs_in, {{"any"}, {"megatron"}, {"mindspeed"}, {"mindformers"}}),
+       "framework whose launch file (stepcast export) starts the plan: points that it cannot say "
+       "are left out"});
   visitor.field({"memory_reserve", &spec.memory_reserve,
                  "kept free on each device, next to cluster.device.memory.reserve", at_least(0)});
   visitor.field({"top", &spec.top, "points that are simulated at least", between(1, most_points)});

@@ -49,7 +49,9 @@ class Enumerator {
 
  private:
   using Values = std::vector<std::int64_t>;
-  void refuse(const std::string& reason, double points) { result_.counts.infeasible[reason] += points; }
+  void refuse(const std::string& reason, double points) {
+    result_.counts.infeasible[reason] += points;
+  }
   void branch_base(std::uint32_t base);
   void branch_experts(Strategy strategy);
   void branch_batch(Strategy strategy);

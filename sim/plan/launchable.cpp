@@ -21,9 +21,9 @@ Launchable::Kind Launchable::kind_of(const PlanPoint& point) const {
   const std::int64_t dp = point.devices / (s.tp * s.cp * s.pp);
   const std::int64_t layers = space_.bases[s.base].scenario.workload.model.layers;
   unsigned bits = 0;
-  for (const bool one : {s.tp > 1, s.pp > 1, s.vpp > 1, s.cp > 1, s.ep > 1, s.etp > 1, dp > 1,
-                         s.etp == s.tp, s.micro_batch > 1, s.sequence_parallel,
-                         layers % (s.pp * s.vpp) == 0})
+  for (const bool one :
+       {s.tp > 1, s.pp > 1, s.vpp > 1, s.cp > 1, s.ep > 1, s.etp > 1, dp > 1, s.etp == s.tp,
+        s.micro_batch > 1, s.sequence_parallel, layers % (s.pp * s.vpp) == 0})
     bits = 2 * bits + (one ? 1 : 0);
   return {s.base, s.schedule, s.zero, bits};
 }
@@ -39,7 +39,8 @@ const std::string& Launchable::refusal(const PlanPoint& point) {
 std::string launch_refusal(const PlanSpace& space, const PlanPoint& point) {
   if (space.spec.runs_in == PlanSpec::RunsIn::any) return {};
   const std::string kind = launch_kind(space.spec.runs_in);
-  std::vector<std::string> keys = export_launch(read_point(space, point, space.presets), kind).lacking;
+  std::vector<std::string> keys =
+      export_launch(read_point(space, point, space.presets), kind).lacking;
   if (keys.empty()) return {};
   // `parallel.zero (3, the framework has 1)`: points differ in the values.
   for (std::string& key : keys) key = key.substr(0, key.find(" ("));

@@ -135,18 +135,17 @@ void describe_pauses(Visitor& visitor, StallsSpec& spec) {
 void checkpoint_interval(Visitor& visitor, StallsSpec::Checkpoint& part) {
   std::size_t which = part.every > Seconds{0} ? 1 : 0;
   visitor.one_of(
-      which,
-      {{"every_steps",
-        [&](Visitor& v) {
-          v.field({"every_steps", &part.every_steps, "steps from one to the next; or a time: every",
-                   between(1, 1e9), true});
-        }},
-       {"every", [&](Visitor& v) {
-          v.field({"every",
-                   &part.every,
-                   "instead of a number of steps: the first step that ends when so much work is done saves",
-                   between(1e-6, 1e9), true});
-        }}});
+      which, {{"every_steps",
+               [&](Visitor& v) {
+                 v.field({"every_steps", &part.every_steps,
+                          "steps from one to the next; or a time: every", between(1, 1e9), true});
+               }},
+              {"every", [&](Visitor& v) {
+                 v.field({"every", &part.every,
+                          "instead of a number of steps: the first step that ends when so much "
+                          "work is done saves",
+                          between(1e-6, 1e9), true});
+               }}});
 }
 
 void describe_failures(Visitor& visitor, StallsSpec& spec) {

@@ -71,8 +71,8 @@ TEST(Cli, GoodputIsReportedWhereAsked) {
   EXPECT_EQ(timed["reliability"]["checkpoint_steps"], std::ceil(3600 / step));
   EXPECT_EQ(timed["step_time_s"], saved["step_time_s"]);
   const Ran within = stepcast_run(
-      files, "run '" + pipeline +
-                 "' --set 'stalls.checkpoint={every: 1us, blocking_time: 30s}' --json -");
+      files,
+      "run '" + pipeline + "' --set 'stalls.checkpoint={every: 1us, blocking_time: 30s}' --json -");
   EXPECT_EQ(within.code, 2);
   EXPECT_NE(within.err.find("stalls.checkpoint.every: is 1.00 us, within the "), std::string::npos)
       << within.err;
@@ -116,8 +116,9 @@ TEST(Cli, WrongUseExitsWithTwoAndSaysWhatIsWrong) {
       {"--sets", "--sets: is no command or option"},
       {"valdate x.yaml", "valdate: is no command or option; did you mean validate?"},
       {"version", "did you mean --version?"},
-      {"run '" + pipeline + "' --tp 4", "--tp: is no option of this command; did you mean --set "
-                                        "parallel.tp=VALUE?"},
+      {"run '" + pipeline + "' --tp 4",
+       "--tp: is no option of this command; did you mean --set "
+       "parallel.tp=VALUE?"},
       {"keys gpu memory", "'gpu' is in no key; did you mean device"},
       {"list models llama nothing", "NAME: is 'nothing'"},
       {"topology clusters/ideal.yaml --devices 0", "is 0, allowed: 1 to 1048576"},

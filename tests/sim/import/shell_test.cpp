@@ -90,8 +90,9 @@ TEST(Shell, SaysWhereSomethingIsUndecidable) {
             std::string::npos);
   // What bash counts as one character may be several bytes.
   for (const char* value : {"${#F}", "${F#?}", "${F%[b]}", "${F##*a*b*c*d*e}"})
-    EXPECT_NE(complaint("F=\xc3\xa4" "ab; if [ " + std::string(value) +
-                        " = 3 ]; then A=1; else A=2; fi\npython t.py --x $A")
+    EXPECT_NE(complaint("F=\xc3\xa4"
+                        "ab; if [ " +
+                        std::string(value) + " = 3 ]; then A=1; else A=2; fi\npython t.py --x $A")
                   .find("run.sh:1:"),
               std::string::npos)
         << value;

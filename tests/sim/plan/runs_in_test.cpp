@@ -66,7 +66,8 @@ TEST(PlanRunsIn, IsNamedWhereNothingElseStandsInTheWay) {
   EXPECT_TRUE(none.best.empty());
   ASSERT_TRUE(none.relaxed);
   EXPECT_EQ(none.relaxed->tightest, "plan.runs_in");
-  EXPECT_EQ(none.tightest, "plan.runs_in: megatron has no way to say schedule.p2p, schedule.pipeline");
+  EXPECT_EQ(none.tightest,
+            "plan.runs_in: megatron has no way to say schedule.p2p, schedule.pipeline");
 }
 
 TEST(PlanRunsIn, AnUnknownFrameworkIsRefusedWithTheNearest) {

@@ -299,9 +299,10 @@ TEST(Framework, WrongFrameworksAreToldAtTheirPlaces) {
   };
   for (const char* word : {"none", "some"}) {
     const std::string always = condition("communication.gradient: " + std::string(word));
-    EXPECT_TRUE(contains(always, "frameworks/wrong.yaml:7:39: "
-                                 "framework.rules.0.when.communication.gradient: is '" +
-                                     std::string(word) + "', but this section is always there"))
+    EXPECT_TRUE(contains(always,
+                         "frameworks/wrong.yaml:7:39: "
+                         "framework.rules.0.when.communication.gradient: is '" +
+                             std::string(word) + "', but this section is always there"))
         << always;
   }
   EXPECT_TRUE(contains(condition("model.moe: few"), "is 'few', allowed: some, none"));

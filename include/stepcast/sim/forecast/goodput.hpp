@@ -32,7 +32,7 @@ Seconds daly_interval(Seconds checkpoint, Seconds mtbf);
 /// A report says this of `stalls.failures` and `stalls.checkpoint`. A part that is not defined is
 /// nothing: without failures there is no optimum, without checkpoints no goodput.
 struct Reliability {
-  std::optional<Seconds> cluster_mtbf;         ///< mean time between failures of any device
+  std::optional<Seconds> cluster_mtbf;  ///< mean time between failures of any device
   std::optional<std::int64_t> checkpoint_steps;
   std::optional<Seconds> checkpoint_interval;  ///< work of those steps, between two checkpoints
   std::optional<double> goodput;
