@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <iterator>
 #include <map>
 #include <set>
@@ -59,6 +61,22 @@ const char* category(const Recording::Piece& piece) {
   }
   return "other idle";
 }
+
+/// A time in microseconds with six digits behind the point, as `{:.6f}` prints it: a trace is made
+/// of these numbers.
+class Micros {
+ public:
+  explicit Micros(double seconds) {
+    const auto end = std::to_chars(text_.data(), text_.data() + text_.size(),
+                                   seconds * microseconds, std::chars_format::fixed, 6);
+    size_ = static_cast<std::size_t>(end.ptr - text_.data());
+  }
+  std::string_view text() const { return {text_.data(), size_}; }
+
+ private:
+  std::array<char, 330> text_;  // DBL_MAX fits
+  std::size_t size_ = 0;
+};
 
 std::string args_of(const SegmentWork& work, double worked) {
   if (work.launches == 0) return {};
@@ -119,9 +137,9 @@ class TraceWriter {
             std::string_view category, std::string_view args = {}) {
     if (to <= from) return;
     event(
-        "{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{:.6f},\"dur\":{:.6f},\"name\":\"{}\","
+        "{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"name\":\"{}\","
         "\"cat\":\"{}\"{}}}",
-        c + 1, thread, from * microseconds, (to - from) * microseconds, name, category, args);
+        c + 1, thread, Micros(from).text(), Micros(to - from).text(), name, category, args);
   }
   template <class... Values>
   void event(fmt::format_string<Values...> text, Values&&... values) {
@@ -274,9 +292,9 @@ void TraceWriter::streams_of(std::uint32_t c) {
 void TraceWriter::arrow(const Point& from, const Point& to, const char* name) {
   const auto end = [&](const char* which, const Point& at) {
     event(
-        "{{\"ph\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{:.6f},\"id\":{},\"name\":\"{}\","
+        "{{\"ph\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"id\":{},\"name\":\"{}\","
         "\"cat\":\"arrow\"}}",
-        which, at.rank_class + 1, at.thread, at.time * microseconds, arrows_, name);
+        which, at.rank_class + 1, at.thread, Micros(at.time).text(), arrows_, name);
   };
   ++arrows_;
   end("s", from);
