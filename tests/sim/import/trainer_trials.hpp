@@ -59,22 +59,21 @@ inline const std::vector<Trial> trainer_trials{
     {"--lora_dropout", "0.1", {}, 1},
     {"--load_in_4bit", "True", {}, 1}};
 
-inline const Keys factory_base{{"model_name_or_path", "small"},   {"stage", "sft"},
-                               {"finetuning_type", "full"},       {"cutoff_len", "1024"},
+inline const Keys factory_base{{"model_name_or_path", "small"},      {"stage", "sft"},
+                               {"finetuning_type", "full"},          {"cutoff_len", "1024"},
                                {"per_device_train_batch_size", "2"}, {"bf16", "true"},
                                {"deepspeed", "zero2.json"}};
 inline const Keys factory_adapted = with(factory_base, {{"finetuning_type", "lora"}});
-inline const std::vector<Trial> factory_trials{
-    {"model_name_or_path", "routed"},
-    {"bf16", "true", {{"bf16", gone}}},
-    {"fp16", "true", {{"bf16", gone}}},
-    {"deepspeed", "zero2.json", {{"deepspeed", gone}}},
-    {"fsdp", "shard_grad_op", {{"deepspeed", gone}}},
-    {"flash_attn", "disabled"},
-    {"optim", "adamw_torch"},
-    {"finetuning_type", "lora"},
-    {"lora_target", "[q_proj, v_proj]", {}, 1},
-    {"quantization_bit", "4", {}, 1}};
+inline const std::vector<Trial> factory_trials{{"model_name_or_path", "routed"},
+                                               {"bf16", "true", {{"bf16", gone}}},
+                                               {"fp16", "true", {{"bf16", gone}}},
+                                               {"deepspeed", "zero2.json", {{"deepspeed", gone}}},
+                                               {"fsdp", "shard_grad_op", {{"deepspeed", gone}}},
+                                               {"flash_attn", "disabled"},
+                                               {"optim", "adamw_torch"},
+                                               {"finetuning_type", "lora"},
+                                               {"lora_target", "[q_proj, v_proj]", {}, 1},
+                                               {"quantization_bit", "4", {}, 1}};
 
 inline const Keys axolotl_base{{"base_model", "small"},
                                {"sequence_len", "1024"},
@@ -108,20 +107,19 @@ inline const Keys swift_base{{"--model", "small"},
                              {"--deepspeed", "zero2"}};
 inline const Keys swift_adapted = with(swift_base, {{"--tuner_type", "lora"}});
 inline const Keys no_type{{"--torch_dtype", gone}};
-inline const std::vector<Trial> swift_trials{
-    {"--model", "routed"},
-    {"--tuner_type", "lora"},
-    {"--train_type", "full", {{"--tuner_type", gone}}},
-    {"--target_modules", "q_proj v_proj", {}, 1},
-    {"--lora_dropout", "0", {}, 1},
-    {"--torch_dtype", "float16"},
-    {"--bf16", "true", no_type},
-    {"--fp16", "true", no_type},
-    {"--deepspeed", "zero3"},
-    {"--fsdp", "fsdp2", {{"--deepspeed", gone}}},
-    {"--attn_impl", "eager"},
-    {"--optim", "adamw_torch"},
-    {"--quant_bits", "4", {}, 1}};
+inline const std::vector<Trial> swift_trials{{"--model", "routed"},
+                                             {"--tuner_type", "lora"},
+                                             {"--train_type", "full", {{"--tuner_type", gone}}},
+                                             {"--target_modules", "q_proj v_proj", {}, 1},
+                                             {"--lora_dropout", "0", {}, 1},
+                                             {"--torch_dtype", "float16"},
+                                             {"--bf16", "true", no_type},
+                                             {"--fp16", "true", no_type},
+                                             {"--deepspeed", "zero3"},
+                                             {"--fsdp", "fsdp2", {{"--deepspeed", gone}}},
+                                             {"--attn_impl", "eager"},
+                                             {"--optim", "adamw_torch"},
+                                             {"--quant_bits", "4", {}, 1}};
 
 inline const Keys fsdp2_base{{"model.model_name_or_path", "small"},
                              {"data.cutoff_len", "1024"},
@@ -154,12 +152,11 @@ inline std::string primus_tree(const Keys& keys) {
                  {{"modules.pre_trainer.framework", "megatron"}});
 }
 inline const Keys tree_dense = with(mindspeed_dense, {{"--swiglu", ""}});
-inline const Keys tree_experts =
-    with(tree_dense, {{"--num-experts", "8"},
-                      {"--expert-model-parallel-size", "2"},
-                      {"--moe-router-topk", "2"},
-                      {"--moe-grouped-gemm", ""},
-                      {"--moe-token-dispatcher-type", "alltoall"}});
+inline const Keys tree_experts = with(tree_dense, {{"--num-experts", "8"},
+                                                   {"--expert-model-parallel-size", "2"},
+                                                   {"--moe-router-topk", "2"},
+                                                   {"--moe-grouped-gemm", ""},
+                                                   {"--moe-token-dispatcher-type", "alltoall"}});
 inline const std::vector<Trial> flagscale_trials{
     {"--hidden-dim-multiplier", "1.3", {{"--multiple-of", "256"}}},
     {"--moe-fb-overlap", "", {{"--pipeline-model-parallel-size", "1"}}, 1}};
@@ -175,8 +172,8 @@ inline const Keys deepspeed_script{{"--num-layers", "8"},
                                    {"--bf16", ""},
                                    {"--deepspeed", ""},
                                    {"--deepspeed_config", "whole.json"}};
-inline const Keys deepspeed_experts = with(
-    deepspeed_script, {{"--num-experts", "8"}, {"--moe-expert-parallel-size", "2"}});
+inline const Keys deepspeed_experts =
+    with(deepspeed_script, {{"--num-experts", "8"}, {"--moe-expert-parallel-size", "2"}});
 inline std::string deepspeed_launch(const Keys& keys) {
   return launched("deepspeed --num_nodes 2 --num_gpus 8 pretrain_gpt.py", keys);
 }
