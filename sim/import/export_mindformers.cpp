@@ -202,11 +202,16 @@ void put_training(Recipe& r) {
   const bool stored = training.master_weights == TrainingSpec::MasterWeights::stored;
   r.put("model.model_config.compute_dtype", std::string(half ? "float16" : "bfloat16"),
         "training.precision");
-  r.put(r.legacy ? "model.model_config.param_init_type" : "model.model_config.params_dtype",
-        std::string(stored ? "float32"
-                    : half ? "float16"
-                           : "bfloat16"),
-        "training.master_weights");
+  // Gradients are of its type; without stages FP32 is that of stored weights alone.
+  using Gradient = CommunicationSpec::GradientPrecision;
+  const bool wide =
+      r.scenario.workload.communication.gradient_precision == Gradient::fp32 && !stored;
+  if (!wide || staged)
+    r.put(r.legacy ? "model.model_config.param_init_type" : "model.model_config.params_dtype",
+          std::string(stored || wide ? "float32"
+                      : half         ? "float16"
+                                     : "bfloat16"),
+          "training.master_weights");
   r.flag("model.model_config.use_flash_attention",
          training.attention != TrainingSpec::Attention::unfused, "training.attention");
   r.put("recompute_config.recompute", recompute_text(training), "training.recompute");
@@ -217,10 +222,14 @@ void put_runtime(Recipe& r) {
   const RuntimeSpec& runtime = r.scenario.workload.runtime;
   const CommunicationSpec& communication = r.scenario.workload.communication;
   using Dispatch = RuntimeSpec::Dispatch;
-  r.put("context.mode", std::int64_t{runtime.dispatch == Dispatch::eager ? 1 : 0},
-        "runtime.dispatch");
+  const bool joins = runtime.fusion == RuntimeSpec::Fusion::dvm;
+  const bool eager = runtime.dispatch == Dispatch::eager;
+  r.put("context.mode", std::int64_t{eager && !joins ? 1 : 0}, "runtime.dispatch");
   r.put("context.jit_config.jit_level",
-        std::string(runtime.dispatch == Dispatch::graph_sink ? "O2" : "O0"), "runtime.dispatch");
+        std::string(runtime.dispatch == Dispatch::graph_sink ? "O2"
+                    : eager && joins                         ? "O1"
+                                                             : "O0"),
+        "runtime.dispatch");
   if (communication.accumulation == CommunicationSpec::Accumulation::fused)
     r.put("context.graph_kernel_flags",
           "\"--enable_pass=matmul_assignadd_fusion,grouped_matmul_assignadd_fusion\"",

@@ -125,6 +125,8 @@ constexpr Flag megatron_deepspeed_table[] = {
      "the JSON, beside the script or written by it"},
     {"--deepspeed-config", one, taken, "parallel.zero", "as --deepspeed_config"},
     {"--zero-stage", one, taken, "parallel.zero", "must be that of the JSON"},
+    {"--pp-partition-method", one, taken, "parallel.layers_per_chunk",
+     "type:transformer even; type:transformer|embedding: embedding and head are layers of the cut"},
     {"--no-pipeline-parallel", none, taken, "parallel.pp", "one stage, and sharding goes to 3"},
     {"--ds-sequence-parallel-size", one, taken, "parallel.cp",
      "with parallel.context_algorithm ulysses"},

@@ -47,7 +47,7 @@ constexpr Flag mindformers_table[] = {
      "fused where it enables matmul_assignadd_fusion, else separate"},
     {"context.mode", one, taken, "runtime.dispatch", "1: eager"},
     {"context.jit_config.jit_level", one, taken, "runtime.dispatch",
-     "O0 and O1 task_queue, O2 graph_sink"},
+     "O0 task_queue, O1 eager with fusion dvm, O2 graph_sink"},
     {"context.jit_level", one, taken, "runtime.dispatch", "as jit_config.jit_level"},
     {"moe_config.expert_num", one, taken, "model.moe.experts", ""},
     {"moe_config.num_experts_chosen", one, taken, "model.moe.top_k", ""},

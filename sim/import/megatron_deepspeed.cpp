@@ -64,6 +64,22 @@ void translate_experts(FlagTranslation& all, Arguments& args) {
   all.add_default("--moe-token-dispatcher-type", {"alltoall"});
 }
 
+/// How layers are dealt out: by the names of those that count.
+void translate_cut(FlagTranslation& all, Arguments& args, Draft& draft) {
+  const Setting* method = all.find("--pp-partition-method");
+  if (method == nullptr || draft.given("parallel.layers_per_chunk")) return;
+  draft.use(*method);
+  const std::string name = args.text(method->name);
+  if (name == "type:transformer|embedding") {
+    all.add(*method, "--account-for-embedding-in-pipeline-split");
+    all.add(*method, "--account-for-loss-in-pipeline-split");
+  } else if (name != "type:transformer") {
+    args.fail(*method, "is '" + name +
+                           "', allowed: type:transformer, type:transformer|embedding, or --set "
+                           "parallel.layers_per_chunk=..");
+  }
+}
+
 /// Names that Megatron-LM has under other ones.
 void translate_names(FlagTranslation& all, Arguments& args) {
   if (const Setting* rebuilt = all.find("--checkpoint-activations")) {
@@ -156,6 +172,7 @@ std::optional<std::int64_t> import_megatron_deepspeed_launch(const std::string& 
   FlagTranslation all{args, {}};
   translate_names(all, args);
   translate_experts(all, args);
+  translate_cut(all, args, draft);
   // Stage 3 and --no-pipeline-parallel: stages of one.
   if (const Setting* single = args.find("--no-pipeline-parallel"))
     all.add(*single, "--pipeline-model-parallel-size", {"1"});

@@ -145,10 +145,7 @@ void import_batch(Recipe& r) {
   const std::int64_t micro =
       r.args.count_in("runner_config.batch_size", 1, 1, 1 << 20) * interleave;
   draft.set("training.micro_batch", micro, {size, interleave > 1 ? twice : nullptr});
-  const std::int64_t count = r.args.count_in(
-      r.pp > 1 ? "parallel_config.micro_batch_num" : "runner_config.gradient_accumulation_steps", 1,
-      1, 1 << 20);
-  draft.set("training.global_batch", micro * r.dp * count, {size, r.pp > 1 ? pieces : steps},
+  draft.set("training.global_batch", micro * r.dp * r.pieces, {size, r.pp > 1 ? pieces : steps},
             "x dp");
   if (r.pp > 1 && steps != nullptr && r.args.count_or(steps->name, 1) > 1)
     draft.note(*steps, "counts only without stages");
@@ -192,11 +189,14 @@ void import_shares(Recipe& r) {
   const Setting* gradients =
       r.args.find("parallel.parallel_optimizer_config.gradient_accumulation_shard");
   const bool on = r.args.on("parallel.enable_parallel_optimizer");
+  // Of one micro-batch each gradient is scattered as soon as it is there, and none is kept whole.
+  const bool shared = r.pieces == 1 || (gradients != nullptr && r.args.on(gradients->name));
   draft.set("parallel.zero",
-            !on                                                  ? 0
-            : gradients != nullptr && r.args.on(gradients->name) ? 2
-                                                                 : 1,
-            {r.args.find("parallel.enable_parallel_optimizer"), gradients});
+            !on      ? 0
+            : shared ? 2
+                     : 1,
+            {r.args.find("parallel.enable_parallel_optimizer"), gradients},
+            on && r.pieces == 1 ? "one micro-batch" : "");
   const Setting* size =
       r.args.find("parallel.parallel_optimizer_config.optimizer_weight_shard_size");
   if (size == nullptr) return;
@@ -265,26 +265,39 @@ void import_runtime(Recipe& r) {
             dropout == nullptr && r.gpt2 ? "0.1 unless given" : "");
   if (r.args.on("optimizer.swap"))
     draft.set("training.offload.optimizer", true, {r.args.find("optimizer.swap")});
-  draft.set("communication.gradient.precision", std::string("fp32"), {});
+  // Gradients are of the type of the parameters.
+  const Setting* weights = r.field({"param_init_type", "params_dtype"});
+  const bool wide = weights == nullptr || r.args.text(weights->name) == "float32";
+  draft.set("communication.gradient.precision", std::string(wide ? "fp32" : "bf16"), {weights});
   const Setting* passes = r.args.find("context.graph_kernel_flags");
   const bool fused =
       passes != nullptr && enables(r.args.text(passes->name), "matmul_assignadd_fusion");
-  draft.set("communication.gradient.accumulation", std::string(fused ? "fused" : "separate"),
-            {passes});
+  if (r.pieces > 1 || passes != nullptr)
+    draft.set("communication.gradient.accumulation", std::string(fused ? "fused" : "separate"),
+              {passes});
   draft.set("communication.gradient.overlap", true, {});
   const Setting* level = r.args.find({"context.jit_config.jit_level", "context.jit_level"});
   const Setting* mode = r.args.find("context.mode");
   const bool eager = mode != nullptr && r.args.count_or("context.mode", 0) == 1;
   const std::string jit = level == nullptr ? "O0" : r.args.text(level->name);
+  // O1 launches kernel by kernel and joins elementwise ones, those of the update too.
+  const bool joins = !eager && jit == "O1";
   draft.set("runtime.dispatch",
-            std::string(eager         ? "eager"
-                        : jit == "O2" ? "graph_sink"
-                                      : "task_queue"),
+            std::string(eager || joins ? "eager"
+                        : jit == "O2"  ? "graph_sink"
+                                       : "task_queue"),
             {eager ? mode : level});
+  draft.set("runtime.fusion", std::string(joins ? "dvm" : "none"),
+            {eager   ? mode
+             : joins ? level
+                     : nullptr});
   const Setting* together = r.args.find("optimizer.use_fused");
-  draft.set("runtime.optimizer",
-            std::string(together != nullptr && r.args.on(together->name) ? "fused" : "elementwise"),
-            {together});
+  const bool one = together != nullptr && r.args.on(together->name);
+  draft.set("runtime.optimizer", std::string(one || joins ? "fused" : "elementwise"),
+            {together, one     ? nullptr
+                       : eager ? mode
+                       : joins ? level
+                               : nullptr});
 }
 
 /// Defaults are those of LoraConfig (mindformers/pet/pet_config.py): rank 8, dropout 0.01, and no
@@ -373,6 +386,9 @@ std::optional<std::int64_t> import_mindformers(const std::string& path, const st
   recipe.pp = size("pipeline_stage");
   recipe.cp = size("context_parallel");
   recipe.ep = size("expert_parallel");
+  recipe.pieces = args.count_in(recipe.pp > 1 ? "parallel_config.micro_batch_num"
+                                              : "runner_config.gradient_accumulation_steps",
+                                1, 1, 1 << 20);
   const bool interleaved = args.on("parallel.pipeline_config.pipeline_interleave");
   if (interleaved && recipe.pp > 1)
     recipe.vpp = args.count_in("model.model_config.pp_interleave_num", 1, 1, 1024);

@@ -20,6 +20,7 @@ struct Recipe {
   bool legacy = true, gpt2 = false;
   std::int64_t dp = 1, tp = 1, pp = 1, cp = 1, ep = 1, vpp = 1;
   std::int64_t layers = 0, mtp = 0;
+  std::int64_t pieces = 1;  ///< micro-batches of a step
   const ModelClass* known = nullptr;
 
   const Setting* field(std::initializer_list<std::string_view> names) const {

@@ -147,6 +147,25 @@ void translate(Translation& all, const Setting& s, Draft& draft) {
   all.add(s, name, is_switch ? std::vector<std::string>{} : s.words);
 }
 
+/// `mixed_precision` with its fields, as a run writes it: they are those of the model and of `ddp`,
+/// which count where both stand.
+std::vector<Setting> with_precision(std::vector<Setting> settings) {
+  constexpr std::pair<std::string_view, std::string_view> fields[] = {
+      {"mixed_precision.bf16", "model.bf16"},
+      {"mixed_precision.fp8", "model.fp8"},
+      {"mixed_precision.fp8_recipe", "model.fp8_recipe"},
+      {"mixed_precision.fp8_param_gather", "ddp.fp8_param_gather"},
+      {"mixed_precision.grad_reduce_in_fp32", "ddp.grad_reduce_in_fp32"}};
+  for (const auto& [field, other] : fields) {
+    if (std::ranges::find(settings, other, &Setting::name) != settings.end()) continue;
+    const auto found = std::ranges::find(settings, field, &Setting::name);
+    if (found == settings.end()) continue;
+    found->written = found->name;
+    found->name = other;
+  }
+  return settings;
+}
+
 /// Adapters of Megatron-Bridge's `peft:`, or of NeMo's `model.peft:`.
 void import_peft(const std::vector<Setting>& settings, Draft& draft) {
   Arguments arguments{settings, draft.wrong()};
@@ -190,7 +209,8 @@ std::optional<std::int64_t> import_nemo(const std::string& path, const std::stri
     root = Node(*below);
   Translation all;
   all.launch.file = path;
-  const std::vector<Setting> settings = checked_settings(Framework::nemo, root, options, draft);
+  const std::vector<Setting> settings =
+      checked(Framework::nemo, with_precision(flattened(root)), options, draft);
   for (const Setting& setting : settings) {
     if (options.devices &&
         (setting.name == "trainer.num_nodes" || setting.name == "trainer.devices"))
