@@ -35,8 +35,8 @@ void embedding_backward(Backward& backward, const LayerContext& context) {
   // Autograd makes a gradient of the whole table, zeros but for the rows of these tokens, and adds
   // it to that of earlier micro-batches.
   const double table = static_cast<double>(context.model.vocabulary) / shape.tp * shape.hidden;
-  Operator rows =
-      vector_row("embedding gradient", count, 2 * element * count + 2 * shape.gradient_bytes * table);
+  Operator rows = vector_row("embedding gradient", count,
+                             2 * element * count + 2 * shape.gradient_bytes * table);
   rows.accumulated = table;
   backward.add_weight(rows);
 }
