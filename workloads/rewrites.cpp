@@ -52,7 +52,7 @@ LayerItems behind_gradients(LayerItems items, double gradient_bytes, const char*
 
 /// The gradient of a table never goes into a product that adds.
 LayerItems with_accumulated_tables(LayerItems items, double gradient_bytes) {
-  return behind_gradients(std::move(items), gradient_bytes, " accumulation", 1,
+  return behind_gradients(std::move(items), gradient_bytes, " accumulation", 0,
                           half_bytes + 2 * gradient_bytes, Gradients::of_tables);
 }
 

@@ -5,6 +5,7 @@
 
 #include "lowering_fixtures.hpp"
 #include "stepcast/workloads/operator_time.hpp"
+#include "stepcast/workloads/rewrites.hpp"
 
 namespace stepcast {
 namespace {
@@ -19,7 +20,10 @@ double time(const LayerItems& items) {
   return sum;
 }
 
-double time(const Passes& passes) { return time(passes.forward) + time(passes.backward); }
+double time(const Passes& passes, const WorkloadSpec& spec) {
+  const DeviceSpec device = plain_device();
+  return time(as_run(passes.forward, spec, device)) + time(as_run(passes.backward, spec, device));
+}
 
 // The split looks at the operators of the pieces and at nothing else.
 TEST(AssignLayers, TimesAreThoseOfTheOperators) {
@@ -31,13 +35,13 @@ TEST(AssignLayers, TimesAreThoseOfTheOperators) {
     for (std::int64_t i = 0; i < spec.model.layers; ++i) {
       const LayerKind kind = spec.model.is_moe_layer(i) ? LayerKind::moe : LayerKind::dense;
       const auto at = static_cast<std::size_t>(i);
-      EXPECT_NEAR(times.prefix[at + 1] - times.prefix[at], time(transformer_layer(context, kind)),
-                  1e-9 * times.prefix.back());
+      EXPECT_NEAR(times.prefix[at + 1] - times.prefix[at],
+                  time(transformer_layer(context, kind), spec), 1e-9 * times.prefix.back());
     }
-    double after = time(head(context));
+    double after = time(head(context), spec);
     if (spec.model.mtp_layers > 0)
-      after += static_cast<double>(spec.model.mtp_layers) * time(mtp_module(context));
-    EXPECT_DOUBLE_EQ(times.before, time(embedding(context)));
+      after += static_cast<double>(spec.model.mtp_layers) * time(mtp_module(context), spec);
+    EXPECT_DOUBLE_EQ(times.before, time(embedding(context), spec));
     EXPECT_NEAR(times.after, after, 1e-12 * after);
   }
 }
