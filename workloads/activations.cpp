@@ -270,8 +270,13 @@ Bytes head_activations(const WorkloadSpec& spec) {
   const CrossEntropy loss = spec.training.cross_entropy;
   // A metric is PyTorch's own cross entropy, and has logits in FP32 as an unfused loss has.
   const bool half = loss == CrossEntropy::fused && spec.training.logit_metrics == 0;
-  // Logarithms and labels, or what the head wrote beside its cast.
-  const double cast = loss == CrossEntropy::one_hot ? 2 * single_bytes : half_bytes + single_bytes;
+  // Logarithms and labels, or what the head wrote beside its cast; Transformers keeps the shifted
+  // copy, and beside the cast its logarithms and the output of the model in FP32.
+  const double kept = half_bytes + 2 * single_bytes;
+  const double cast =
+      loss == CrossEntropy::one_hot
+          ? 2 * single_bytes
+          : half_bytes + single_bytes + (loss == CrossEntropy::transformers ? kept : 0);
   const double logit = half ? half_bytes : cast;
   // What the last norm reads, and what it hands to the head for the gradient of its weights.
   const double norm = (spec.training.adapters.any() ? 1 : 2) * half_bytes;

@@ -111,9 +111,12 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
                  "its host before it begins (docs/models/offload.md)",
                  between(0, 1e15)});
   visitor.field(
-      {"cross_entropy", choice(spec.cross_entropy, {{"unfused"}, {"fused"}, {"one_hot"}}),
+      {"cross_entropy",
+       choice(spec.cross_entropy, {{"unfused"}, {"fused"}, {"one_hot"}, {"transformers"}}),
        "unfused: the loss passes over FP32 logits once per operator; fused: once in BF16; one_hot: "
-       "as unfused, with labels as a row of zeros and a one for each token (MindFormers)"});
+       "as unfused, with labels as a row of zeros and a one for each token (MindFormers); "
+       "transformers: of shifted logits, which are copied and cast, beside a copy in FP32 of those "
+       "that the model returns (Hugging Face's Trainer)"});
   visitor.field({"logit_metrics", &spec.logit_metrics,
                  "cross entropies that the trainer measures beside the loss, each by a log-softmax "
                  "over FP32 logits of every micro-batch (docs/models/operators.md)",

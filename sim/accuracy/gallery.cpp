@@ -22,7 +22,7 @@ constexpr double near_part = 0.15;   // of the gain above 1
 constexpr double near_point = 0.01;  // of the step time
 constexpr double least_gain = 0.03;
 constexpr double rounding = 1e-9;  // of the quotient of two steps
-constexpr std::size_t most_of_a_source = 4, most_of_a_kind = 3, most_assumed = 6;
+constexpr std::size_t most_of_a_source = 4, most_of_a_kind = 3;
 
 using Keys = std::vector<std::string>;
 
@@ -276,17 +276,14 @@ bool compares_steps(const Technique& row) { return !row.experts && row.less.empt
 std::vector<bool> counted_rows(const Gallery& gallery) {
   std::vector<bool> counted;
   std::map<std::string, std::size_t> sources, kinds;
-  std::size_t assumed = 0;
   for (const Technique& row : gallery.techniques) {
     // In the order of the page: the first rows of a source, or of a kind, are those that count.
     const bool counts = may_count(row) && sources[row.source] < most_of_a_source &&
-                        kinds[row.kind] < most_of_a_kind &&
-                        (!is_assumed(row) || assumed < most_assumed);
+                        kinds[row.kind] < most_of_a_kind && !is_assumed(row);
     counted.push_back(counts);
     if (!counts) continue;
     ++sources[row.source];
     ++kinds[row.kind];
-    assumed += is_assumed(row) ? 1 : 0;
   }
   return counted;
 }

@@ -204,6 +204,12 @@ void check_flat(const WorkloadSpec& workload, bool synthetic, Checks& checks) {
 
 /// PyTorch's cross entropy takes whole logits.
 void check_metrics(const WorkloadSpec& workload, Checks& checks) {
+  checks.require(
+      workload.training.cross_entropy != TrainingSpec::CrossEntropy::transformers ||
+          workload.plan.tp == 1,
+      "training.cross_entropy",
+      "is transformers but parallel.tp leaves each rank a part of the logits, allowed: unfused, "
+      "fused, one_hot");
   checks.require(workload.training.logit_metrics == 0 || workload.plan.tp == 1,
                  "training.logit_metrics",
                  "is " + count_text(workload.training.logit_metrics) +

@@ -167,6 +167,17 @@ TEST(OneHotLoss, WritesLabelsAndLogarithms) {
   EXPECT_EQ(bytes(head(context(spec)).backward, "loss backward"), (back + 4 + 4) * logits / 2);
 }
 
+TEST(TransformersLoss, CopiesAndCastsTheLogits) {
+  WorkloadSpec spec = workload(small_dense());
+  const double logits = recipe_tokens * static_cast<double>(spec.model.vocabulary);
+  spec.training.cross_entropy = TrainingSpec::CrossEntropy::transformers;
+  const double shift = 2 + 2, cast = 2 + 4, softmax = 4 + 4, output = 2 + 4;
+  EXPECT_EQ(bytes(head(context(spec)).forward, "loss"), (shift + cast + softmax + output) * logits);
+  const double zeros = 4, gradient = 4 + 4 + 4, back = 4 + 2, unshift = 2 + 2 + 2;
+  EXPECT_EQ(bytes(head(context(spec)).backward, "loss backward"),
+            (zeros + gradient + back + unshift) * logits);
+}
+
 // Three reductions end kernels, and a row of labels is no elementwise work.
 TEST(OneHotLoss, IsFusedUpToItsReductions) {
   WorkloadSpec spec = workload(small_dense());

@@ -98,6 +98,13 @@ void loss_forward(LayerItems& items, const LayerContext& context, double logits)
     return;
   }
   const double cast = element + fp32;
+  if (loss == CrossEntropy::transformers) {
+    const double shifted = 2 * element;
+    items.push_back(vector_row("loss shift", logits, (shifted + cast) * logits));
+    items.push_back(vector_row("loss", 4 * logits, 2 * fp32 * logits, OperatorRole::loss));
+    items.push_back(vector_row("loss output cast", logits, cast * logits));
+    return;
+  }
   items.push_back(
       vector_row("loss maximum", logits, (cast + fp32) * logits, OperatorRole::loss_maximum));
   reduce(items, shape, "maximum");
@@ -113,7 +120,12 @@ void loss_backward(Backward& backward, const LayerContext& context, double logit
   const CrossEntropy loss = context.training.cross_entropy;
   if (loss == CrossEntropy::one_hot)
     return backward.add_input(one_hot_backward(Shape{context}, logits));
-  const double bytes = loss == CrossEntropy::fused ? 2 * element : 3 * fp32 + element;
+  // Zeros with one number a row, the softmax, the cast back, and zeros that the shift is copied
+  // into.
+  const double copied = fp32 + 3 * fp32 + (fp32 + element) + 3 * element;
+  const double bytes = loss == CrossEntropy::fused          ? 2 * element
+                       : loss == CrossEntropy::transformers ? copied
+                                                            : 3 * fp32 + element;
   backward.add_input(vector_row("loss backward", logits, bytes * logits));
 }
 

@@ -58,7 +58,7 @@ struct TrainingSpec {
     cudnn_mxfp8,
     unfused
   };
-  enum class CrossEntropy { unfused, fused, one_hot };
+  enum class CrossEntropy { unfused, fused, one_hot, transformers };
   /// Of a layer that runs again: all that it holds, or what its backward pass reads.
   enum class Rebuild { layer, needed };
   enum class UpdateMemory { in_place, tensor, flat };

@@ -9,7 +9,8 @@ void Drawing::pick_frameworks() {
   if (again && serial && !draft_.features.contains("graphs") && chance(40))
     take("training.rebuild", "rebuild", "needed");
   if (!has("training.cross_entropy=fused") && chance(25))
-    take("training.cross_entropy", "cross_entropy", "one_hot");
+    take("training.cross_entropy", "cross_entropy",
+         tp_ == 1 && chance(70) ? "transformers" : "one_hot");
   if (!draft_.features.contains("kernels unfused") && chance(25)) {
     take("runtime.kernels.norm", "norm", "fp32");
     if (chance(60)) take("runtime.kernels.rope", "rope", "fp32");

@@ -75,6 +75,7 @@ const std::vector<std::string>& all_features() {
                              "costs",
                              "cross_entropy fused",
                              "cross_entropy one_hot",
+                             "cross_entropy transformers",
                              "rebuild needed",
                              "norm fp32",
                              "rope fp32",

@@ -202,6 +202,10 @@ const WrongOverride wrong_overrides[] = {
      {"communication.gradient.accumulation=flat"},
      "--set communication.gradient.accumulation=flat: communication.gradient.accumulation: is flat "
      "but parallel.zero is not 3, allowed: fused, separate"},
+    {"shifted_copies_of_parts_of_the_logits",
+     {"training.cross_entropy=transformers", "parallel.tp=4"},
+     "--set training.cross_entropy=transformers: training.cross_entropy: is transformers but "
+     "parallel.tp leaves each rank a part of the logits, allowed: unfused, fused, one_hot"},
     {"metrics_of_parts_of_the_logits",
      {"training.logit_metrics=2", "parallel.tp=4"},
      "--set training.logit_metrics=2: training.logit_metrics: is 2 but parallel.tp leaves each "
