@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "stepcast/base/csv.hpp"
@@ -101,6 +102,19 @@ TEST(PublishedCurves, RefuseALineThatIsNone) {
     EXPECT_NE(std::string(error.what()).find("curves.csv:2:1: is not curve,"), std::string::npos)
         << error.what();
   }
+}
+
+TEST(PublishedCurves, StandInJson) {
+  PointTable table;
+  table.published = {{"one", "Somebody", true, {{8, 1, 1}, {32, 0.8, 0.7}}}};
+  const auto curves = nlohmann::json::parse(points_json("s", table))["published"];
+  ASSERT_EQ(curves.size(), 1);
+  EXPECT_EQ(curves[0]["curve"], "one");
+  EXPECT_EQ(curves[0]["source"], "Somebody");
+  EXPECT_EQ(curves[0]["same_plan"], true);
+  EXPECT_EQ(curves[0]["points"][1],
+            (nlohmann::json{{"devices", 32}, {"efficiency", 0.8}, {"forecast", 0.7}}));
+  EXPECT_FALSE(nlohmann::json::parse(points_json("s", PointTable{})).contains("published"));
 }
 
 /// The shipped rates are those of the rows that they name.
