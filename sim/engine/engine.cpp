@@ -59,33 +59,6 @@ class Engine::Driver : private NetworkWatcher {
     }
   }
 
-  double next_date() {
-    // SimGrid owns the clock while it runs, so that only our own solver can be asked ahead.
-    expects(incremental_.has_value(), "SimGrid tells its dates while it runs");
-    return queue_.empty() ? incremental_->next_end()
-                          : std::min(queue_.top().time, incremental_->next_end());
-  }
-
-  bool run_before(EngineClient& client, const double& bound) {
-    expects(incremental_.has_value(), "SimGrid runs to the end");
-    client_ = &client;
-    bool moved = false;
-    for (; next_date() < bound; moved = true) {
-      // Events before the next end of a flow; flows that begin at one date begin together.
-      const double horizon = incremental_->next_end();
-      if (!queue_.empty() && queue_.top().time < horizon) {
-        step();
-        // Everything of one date is delivered before
-        // rates are solved: order among it cannot matter.
-        while (!starts_.empty() && !queue_.empty() && queue_.top().time <= now_) step();
-        enter_starts();
-      } else {
-        end_flows(horizon);
-      }
-    }
-    return moved;
-  }
-
   void run(EngineClient& client) {
     client_ = &client;
     // As long as no flows meet there is nothing to share, and no solver starts.
@@ -370,10 +343,6 @@ void Engine::start_flow(std::span<const LinkUse> path, double bytes, std::uint64
   driver_->start_flow(path, bytes, tag);
 }
 void Engine::run(EngineClient& client) { driver_->run(client); }
-bool Engine::run_before(EngineClient& client, const double& bound) {
-  return driver_->run_before(client, bound);
-}
-double Engine::next_date() { return driver_->next_date(); }
 double Engine::now() const { return driver_->now(); }
 double Engine::earliest() const { return driver_->earliest(); }
 bool Engine::between_flows() const { return driver_->between_flows(); }

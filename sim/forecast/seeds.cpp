@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <sstream>
 
 #include "spread_step.hpp"
 #include "stepcast/base/errors.hpp"
@@ -12,7 +11,6 @@
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/replay/data_plan.hpp"
-#include "stepcast/sim/replay/lanes.hpp"
 
 namespace stepcast {
 namespace {
@@ -73,19 +71,6 @@ class SeedJob {
   }
 
   Seconds calm() const { return calm_; }
-  /// Whether several seeds may go in the lanes of one replay.
-  bool takes_lanes() const {
-    // Folded spread replays few replicas per seed instead, and the judge folds nothing.
-    return shared_ && !lock_step_ && !shared_->judged() &&
-           may_run_in_lanes(shared_->replay_input(), shared_->stalls(scenario_.stalls));
-  }
-  /// The steps of up to most_lanes seeds; nothing where a seed has to be run alone.
-  std::vector<std::optional<Seconds>> steps(std::int64_t first, std::int64_t count) const {
-    std::vector<StallPlan> plans;
-    for (std::int64_t i = first; i < first + count; ++i)
-      plans.push_back(shared_->stalls(with_seeds(scenario_.stalls, i)));
-    return replay_in_lanes(shared_->replay_input(), plans);
-  }
   /// In a process of its own, of which it may make the one run.
   Seconds step(std::int64_t offset) const {
     // Offsets count from the seeds of the scenario.
@@ -108,69 +93,6 @@ class SeedJob {
   std::optional<StepSetup> shared_;
   std::optional<LockStep> lock_step_;
 };
-
-/// Fewer seeds than this are as soon replayed one by one.
-constexpr std::int64_t fewest_lanes = 3;
-
-/// Seeds of the job from `first` on, in the lanes of one replay; the text has a line per seed,
-/// empty where it has to be run alone.
-std::string lane_text(const SeedJob& job, std::int64_t first, std::int64_t count) {
-  std::string text;
-  // An empty line: this seed could not be had in lanes to the bit.
-  for (const std::optional<Seconds>& step : job.steps(first, count))
-    text += (step ? shortest(step->value()) : "") + "\n";
-  return text;
-}
-
-/// Of `served` seeds those of the blocks from `begin` on, before `end`, each in lanes.
-void run_blocks(const SeedJob& job, int workers, std::size_t begin, std::size_t end,
-                std::int64_t served, SeedRuns& runs, std::vector<bool>& done) {
-  const auto at_once = static_cast<std::int64_t>(most_lanes);
-  // A block of seeds per process, as many as lanes.
-  run_in_workers(
-      end - begin, workers,
-      [&](std::size_t i) {
-        const std::int64_t first = static_cast<std::int64_t>(begin + i) * at_once;
-        return lane_text(job, first, std::min(at_once, served - first));
-      },
-      [&](const WorkerAnswer& answer) {
-        if (answer.failed()) throw_failure("seeds in lanes", answer);
-        std::istringstream lines(answer.text);
-        std::string line;
-        // Lines come in the order of the seeds.
-        for (std::size_t i = (begin + answer.index) * most_lanes; std::getline(lines, line); ++i) {
-          const auto seconds = parse_number(line);
-          done[i] = seconds.has_value();
-          if (seconds) runs.steps[i] = Seconds{*seconds};
-        }
-      });
-}
-
-/// Runs what lanes serve; returns the places of the seeds that are left. Where lanes hold each
-/// other back they serve nobody: the first blocks tell, whatever the number of workers.
-std::vector<std::size_t> run_in_lanes(const SeedJob& job, int workers, SeedRuns& runs) {
-  constexpr std::size_t tried = 2;
-  const auto count = static_cast<std::int64_t>(runs.steps.size());
-  const auto at_once = static_cast<std::int64_t>(most_lanes);
-  std::vector<bool> done(runs.steps.size());
-  std::int64_t served = 0;
-  // A last block of one or two seeds is not worth lanes.
-  if (count >= fewest_lanes && job.takes_lanes())
-    served = count % at_once < fewest_lanes ? count - count % at_once : count;
-  const auto blocks = static_cast<std::size_t>((served + at_once - 1) / at_once);
-  // The first blocks tell whether lanes serve this job.
-  const std::size_t first = std::min(blocks, tried);
-  run_blocks(job, workers, 0, first, served, runs, done);
-  const auto in_lanes = [&] { return std::ranges::count(done, true); };
-  // Fewer than half: the others are sooner done one by one.
-  if (2 * static_cast<std::size_t>(in_lanes()) >= first * most_lanes)
-    run_blocks(job, workers, first, blocks, served, runs, done);
-  runs.in_lanes = in_lanes();
-  std::vector<std::size_t> left;
-  for (std::size_t i = 0; i < done.size(); ++i)
-    if (!done[i]) left.push_back(i);
-  return left;
-}
 
 double relative_width(double ratio) { return std::abs(ratio - 1); }
 
@@ -216,17 +138,17 @@ SeedRuns run_seeds(const Scenario& of_fleet, std::int64_t count, int workers) {
   // Documents are packed once: all seeds train on the same ones.
   const SeedJob job(scenario, data ? &data->loads : nullptr);
   SeedRuns runs{first_seed(scenario.stalls), std::vector<Seconds>(static_cast<std::size_t>(count)),
-                job.calm(), 0};
-  const std::vector<std::size_t> left = run_in_lanes(job, workers, runs);
+                job.calm()};
   run_in_workers(
-      left.size(), workers,
-      [&](std::size_t i) { return shortest(job.step(static_cast<std::int64_t>(left[i])).value()); },
+      runs.steps.size(), workers,
+      [&](std::size_t i) { return shortest(job.step(static_cast<std::int64_t>(i)).value()); },
       [&](const WorkerAnswer& answer) {
-        const auto seed = static_cast<std::int64_t>(left[answer.index]);
         const auto seconds = parse_number(answer.text);
         if (answer.failed() || !seconds)
-          throw_failure("seed " + std::to_string(runs.first + seed), answer);
-        runs.steps[left[answer.index]] = Seconds{*seconds};
+          throw_failure(
+              "seed " + std::to_string(runs.first + static_cast<std::int64_t>(answer.index)),
+              answer);
+        runs.steps[answer.index] = Seconds{*seconds};
       });
   return runs;
 }
@@ -245,7 +167,6 @@ SeedStatistics seed_statistics(const Scenario& scenario, const SeedRuns& runs) {
   SeedStatistics result{.count = static_cast<std::int64_t>(runs.steps.size()),
                         .first = runs.first,
                         .median_seed = runs.first + static_cast<std::int64_t>(runs.median()),
-                        .in_lanes = runs.in_lanes,
                         .step_time = quantiles(times),
                         .efficiency = quantiles(efficiencies)};
   if (!scenario.synthetic) result.tokens_per_s = quantiles(rates);

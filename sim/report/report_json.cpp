@@ -176,7 +176,6 @@ Json seeds_json(const SeedStatistics& s) {
   return {{"count", s.count},
           {"first", s.first},
           {"median_seed", s.median_seed},
-          {"in_lanes", s.in_lanes},
           {"step_time_s", quantiles_json(s.step_time)},
           {"tokens_per_s", s.tokens_per_s ? quantiles_json(*s.tokens_per_s) : Json(nullptr)},
           {"efficiency", quantiles_json(s.efficiency)}};

@@ -234,37 +234,5 @@ TEST(Engine, FlowsTooShortForTheClockMeetNobody) {
   EXPECT_EQ(engine.lone_flows(), 2U);
 }
 
-/// Two flows that meet, and an event at the very time of their end.
-std::vector<std::string> order_of_ties(bool by_parts) {
-  struct Script : FlowScript {
-    std::vector<std::string> order;
-    void on_event(double now, std::uint64_t tag) override {
-      order.push_back("event " + std::to_string(tag));
-      if (tag < flows.size()) FlowScript::on_event(now, tag);
-    }
-    void on_flow_end(double now, std::uint64_t tag) override {
-      order.push_back("flow " + std::to_string(tag));
-      FlowScript::on_flow_end(now, tag);
-    }
-  } script;
-  script.flows = {{0, 1e9, {{0, 1}}}, {0, 1e9, {{0, 1}}}};
-  Engine engine({1e9});
-  script.engine = &engine;
-  for (std::uint64_t tag = 0; tag < 2; ++tag) engine.post(0, tag);
-  engine.post(2.0, 2);
-  if (by_parts) {
-    for (const double bound : {1.0, 2.0, 3.0}) engine.run_before(script, bound);
-  } else {
-    engine.run(script);
-  }
-  return script.order;
-}
-
-TEST(Engine, RunsInPartsInTheOrderOfAWholeRun) {
-  const std::vector<std::string> whole = order_of_ties(false);
-  EXPECT_EQ(whole.size(), 5U);
-  EXPECT_EQ(order_of_ties(true), whole);
-}
-
 }  // namespace
 }  // namespace stepcast

@@ -64,15 +64,6 @@ class Engine {
   /// Runs until nothing is pending. Throws EngineError when a started flow did not finish,
   /// InputError when that was beyond latest_date, or something is to happen at no finite date.
   void run(EngineClient& client);
-  /// Runs all that happens before `bound`, which the callbacks may move, and says whether
-  /// anything did. It is for engines that are incremental, of which a process may have many;
-  /// requires incremental(). What run() refuses at its end it does not: a flow that never finishes,
-  /// or something at no finite date, just stays pending, which the caller has to see for itself.
-  bool run_before(EngineClient& client, const double& bound);
-  /// When the next thing happens; infinity when nothing is pending, or nothing at a finite date.
-  /// Requires incremental().
-  double next_date();
-
   double now() const;
   /// Nothing of the engine happens before this time; infinity when nothing is pending.
   double earliest() const;

@@ -27,7 +27,6 @@ struct SeedRuns {
   std::int64_t first = 0;      ///< stalls.spread.seed, or that of the first stall that draws
   std::vector<Seconds> steps;  ///< [seed - first]
   Seconds calm{0};             ///< without anything drawn
-  std::int64_t in_lanes = 0;   ///< so many were lanes of replays that several share
   /// The place in `steps` of the median step: the first of those that take as long.
   std::size_t median() const;
 };
@@ -37,14 +36,12 @@ Scenario with_drawn_fleet(Scenario scenario);
 /// Says whether another seed gives another step: of the stalls, or of the fleet.
 bool draws_for_seeds(const Scenario& scenario);
 /// Runs the scenario with `count` seeds from its own on, in processes of their own, at most
-/// `workers` at a time: several in the lanes of one replay where that gives the same bits, the
-/// others one by one. What no draw changes is made once. Throws as `forecast`.
+/// `workers` at a time. What no draw changes is made once. Throws as `forecast`.
 SeedRuns run_seeds(const Scenario& scenario, std::int64_t count, int workers);
 
 /// What a report says of the seeds.
 struct SeedStatistics {
   std::int64_t count = 0, first = 0, median_seed = 0;
-  std::int64_t in_lanes = 0;              ///< of SeedRuns
   Quantiles step_time;                    ///< [s]
   std::optional<Quantiles> tokens_per_s;  ///< nothing for a synthetic workload
   Quantiles efficiency;                   ///< step without anything drawn over that of each seed
