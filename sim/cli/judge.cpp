@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "command_line.hpp"
 #include "progress.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/section.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/engine.hpp"
@@ -200,9 +200,9 @@ Outcome judge(const JudgeOptions& options) {
     bad_option("--tolerance",
                "is '" + options.tolerance + "', allowed: a part of the step, 0 to 1");
   const SearchPath search = default_search_path(options.presets);
-  if (!options.platform.empty() && !std::ifstream(options.platform))
+  if (!options.platform.empty() && !is_file(options.platform))
     bad_option("--platform", "is '" + options.platform +
-                                 "', which cannot be read, allowed: a file "
+                                 "', which does not exist, allowed: a file "
                                  "of topology --platform");
   std::vector<JudgedJob> jobs;
   for (const std::string& path : options.scenarios) {
