@@ -15,6 +15,7 @@
 #include "commands.hpp"
 #include "outputs.hpp"
 #include "progress.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/phases.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/version.hpp"
@@ -237,7 +238,7 @@ CLI::Option* CommandLine::preset(CLI::App* sub, const char* option, std::string&
   return sub->add_option(option, file, what)->transform([kind](std::string name) {
     const std::filesystem::path path{name};
     const bool short_name = !name.empty() && !path.has_parent_path() && !path.has_extension();
-    if (!short_name || std::filesystem::exists(path)) return name;
+    if (!short_name || is_there(path)) return name;
     return kind + ("/" + name + ".yaml");
   });
 }

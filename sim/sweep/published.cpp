@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <iterator>
 #include <map>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/csv.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
@@ -24,8 +24,7 @@ struct PublishedRow {
 };
 
 std::vector<PublishedRow> published_rows(const fs::path& file) {
-  std::ifstream in(file);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::string text = bytes_of(file).value_or("");
   std::vector<PublishedRow> rows;
   for (const CsvRecord& record : parse_csv(text, file.string())) {
     const auto& cells = record.cells;
@@ -88,7 +87,7 @@ std::vector<PublishedCurve> published_curves(const Sweep& sweep, const PointTabl
   const std::map<double, double> line = first_line(table);
   if (line.size() < 2) return {};
   const auto folder = std::ranges::find_if(search.directories, [](const fs::path& directory) {
-    return fs::exists(directory / "validation" / "curves.csv");
+    return is_file(directory / "validation" / "curves.csv");
   });
   if (folder == search.directories.end()) return {};
   const Scenario own = read_scenario(point_document(sweep, 0), search);
