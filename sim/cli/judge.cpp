@@ -17,6 +17,7 @@
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/report/report.hpp"
+#include "stepcast/sim/scenario/platform_text.hpp"
 
 /// `stepcast judge`: the same step by both engines (docs/models/judge.md).
 namespace stepcast::cli {
@@ -144,6 +145,9 @@ Verdict judged(const JudgedJob& job, const std::string& platform, const SearchPa
     return Json{{"took", took.count()}, {"result", report.at("result")}}.dump();
   };
   run_in_workers(2, usable_processors(), run, [&](const WorkerAnswer& answer) {
+    if (answer.failed() && answer.index == 1 && !platform.empty())
+      bad_option("--platform", "is '" + platform + "', which SimGrid does not take for " +
+                                   job.scenario + ": " + answer.failure);
     if (answer.failed()) throw_failure(job.scenario, answer);
     const Json told = Json::parse(answer.text);
     const bool fast = answer.index == 0;
@@ -204,6 +208,7 @@ Outcome judge(const JudgeOptions& options) {
     bad_option("--platform", "is '" + options.platform +
                                  "', which does not exist, allowed: a file "
                                  "of topology --platform");
+  if (!options.platform.empty()) check_platform_text(options.platform, "--platform");
   std::vector<JudgedJob> jobs;
   for (const std::string& path : options.scenarios) {
     JudgeOptions own = options;

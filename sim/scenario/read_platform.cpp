@@ -4,6 +4,7 @@
 #include <set>
 
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/platform_text.hpp"
 
 namespace stepcast {
 namespace {
@@ -94,6 +95,14 @@ void read_platform_file(const Node& root, const SearchPath& search, const std::s
   }
   platform.path = std::filesystem::absolute(*file).lexically_normal().string();
   scan_platform(*platform.text, file->string(), key, reading);
+}
+
+void check_platform_text(const std::string& file, const std::string& key) {
+  Reading reading;
+  const std::string text = read_document_text(file, {}, "a platform file of SimGrid (XML)");
+  check_text(text, file, key, "XML");
+  scan_platform(text, file, key, reading);
+  if (!reading.diagnostics.empty()) throw InputError(reading.diagnostics);
 }
 
 }  // namespace stepcast
