@@ -2,6 +2,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <memory>
@@ -56,6 +57,12 @@ std::vector<s4u::Host*> hosts_of_file(const s4u::NetZone& root) {
     of_zone[host->get_englobing_zone()].push_back(host);
   std::vector<s4u::Host*> hosts;
   add_hosts(root, of_zone, hosts);
+  // Files of `topology --platform` have zones of leaves, which hold devices of several nodes.
+  if (root.get_property("stepcast.devices") != nullptr)
+    std::ranges::stable_sort(hosts, {}, [](const s4u::Host* host) {
+      const std::string& name = host->get_name();
+      return std::strtoull(name.c_str() + name.find(':') + 1, nullptr, 10);
+    });
   return hosts;
 }
 
