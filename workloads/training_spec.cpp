@@ -113,10 +113,9 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
   visitor.field(
       {"cross_entropy",
        choice(spec.cross_entropy, {{"unfused"}, {"fused"}, {"one_hot"}, {"transformers"}}),
-       "unfused: the loss passes over FP32 logits once per operator. fused: once in BF16. one_hot: "
-       "as unfused, with labels as a row of zeros and a one for each token (MindFormers). "
-       "transformers: of shifted logits, which are copied and cast, beside a copy in FP32 of those "
-       "that the model returns (Hugging Face's Trainer)"});
+       "unfused: passes over FP32 logits once per operator; fused: once in BF16; one_hot: as "
+       "unfused, with a row of zeros and a one per token as labels (MindFormers); transformers: of "
+       "shifted copies, beside the FP32 logits that the model returns (Hugging Face's Trainer)"});
   visitor.field({"logit_metrics", &spec.logit_metrics,
                  "cross entropies that the trainer measures beside the loss, each by a log-softmax "
                  "over FP32 logits of every micro-batch (docs/models/operators.md)",

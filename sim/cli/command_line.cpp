@@ -105,7 +105,7 @@ struct CommandFamily {
   std::string_view names;
 };
 
-// In the order of --help.
+// In the order of --help. `completion` is none of them: it needs the options of all.
 constexpr std::array<CommandFamily, 13> families{{
     {add_scenario_commands, " run validate schema "},
     {add_import_commands, " import "},
@@ -115,7 +115,7 @@ constexpr std::array<CommandFamily, 13> families{{
     {add_judge_commands, " judge "},
     {add_campaign_commands, " campaign "},
     {add_sweep_commands, " sweep results scale check diff compare "},
-    {add_look_up_commands, " topology collective model keys new schedule list completion "},
+    {add_look_up_commands, " topology collective model keys new schedule list "},
     {add_operator_commands, " operator "},
     {add_plan_commands, " plan "},
     {add_accuracy_commands, " accuracy calibrate "},
