@@ -74,7 +74,8 @@ inline std::optional<KindPrograms> kinds_of(const Job& job, const Placement& pla
   return kinds;
 }
 
-/// All of it but which of two communications that began together was written down first.
+/// All of it but what ties decide: in how many pieces a wait is written down, which of two
+/// communications that began together comes first, and which was before another on a channel.
 inline std::vector<double> numbers_of(const Recording& recording) {
   std::vector<double> numbers;
   const auto add = [&](auto... more) { (numbers.push_back(static_cast<double>(more)), ...); };
@@ -84,7 +85,7 @@ inline std::vector<double> numbers_of(const Recording& recording) {
     add(moved.start, moved.end, moved.arrival);
   };
   for (const Recording::RankRecord& rank : recording.ranks) {
-    add(rank.entries.size(), rank.units.size(), rank.pieces.size());
+    add(rank.entries.size(), rank.units.size());
     for (const Recording::Entry& e : rank.entries) {
       add(e.after.main, e.after.worker, e.after.device, e.worked, e.copied, e.what, e.unit, e.kind,
           e.after_compute);
@@ -102,7 +103,6 @@ inline std::vector<double> numbers_of(const Recording& recording) {
     for (const auto* m = recording.members_of(c); m != recording.members_of(c) + c.members; ++m) {
       numbers.swap(members.emplace_back());
       add(m->rank_class, m->call, m->entry);
-      communication(m->before);
       add(m->arrived, c.start, c.end, c.arrival, c.network, c.channel, c.unit.micro_batch.value);
       numbers.swap(members.back());
     }
