@@ -176,6 +176,11 @@ void check_reduce_copy(const WorkloadSpec& workload, bool synthetic, Checks& che
     return;
   require(workload.plan.zero < 2, "parallel.zero reduces gradients with every micro-batch");
   needs(workload.plan.dense_shards() > 1, "nothing is reduced: one rank");
+  // The copy counts beside the gradients that are kept twice.
+  if (workload.plan.zero < 2 && checks.good({"communication.gradient.precision"}) &&
+      spec.gradient_precision == CommunicationSpec::GradientPrecision::fp32)
+    needs(spec.gradients_kept == CommunicationSpec::Kept::both,
+          "communication.gradient.kept is not both");
 }
 
 /// Autograd is given stand-ins where products add to gradients themselves.
