@@ -33,7 +33,8 @@ const WrongOverride wrong_overrides[] = {
      "--set =3: has no path of keys before '=', allowed: --set path.to.key=value"},
     {"bad_yaml",
      {"training.sequence=[1"},
-     "--set training.sequence=[1: training.sequence: is not YAML: end of sequence flow not found"},
+     "--set training.sequence=[1: training.sequence: is not YAML: end of sequence flow not found, "
+     "allowed: a } or ] for each { or [ above"},
     {"no_value",
      {"training.sequence="},
      "--set training.sequence=: training.sequence: is empty, allowed: a whole number such as 8 or "
