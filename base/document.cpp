@@ -33,7 +33,12 @@ std::string preset_path(const std::string& path) {
 
 /// `framework`, also where a sweep lists several: `sweep.grid.framework.0`.
 bool keeps_extends(const std::string& path) {
-  return ("." + path + ".").find("." + std::string(kept_extends) + ".") != std::string::npos;
+  for (std::size_t at = path.find(kept_extends); at != std::string::npos;
+       at = path.find(kept_extends, at + 1)) {
+    const std::size_t end = at + kept_extends.size();
+    if ((at == 0 || path[at - 1] == '.') && (end == path.size() || path[end] == '.')) return true;
+  }
+  return false;
 }
 
 /// The words of `kind:` differ: the mapping means another thing, so that the keys of the old kind

@@ -339,6 +339,10 @@ void check_text(std::string_view text, const std::string& name, const std::strin
                 const std::string& format) {
   for (std::size_t i = 0; i < text.size();) {
     const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte >= 0x20 && byte < 0x7F) {
+      ++i;
+      continue;
+    }
     const bool control =
         (byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t') || byte == 0x7F;
     // Control characters are UTF-8, but no text.
