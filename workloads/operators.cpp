@@ -42,8 +42,7 @@ Seconds host_update_time(double owned_parameters, const RuntimeSpec& runtime,
                          const TrainingSpec& training, const HostSpec& host) {
   RuntimeSpec one_pass = runtime;  // statements apart are those of a device
   one_pass.optimizer = RuntimeSpec::OptimizerKernels::fused;
-  return optimizer_step(owned_parameters, one_pass, training).bytes /
-         host.update_bandwidth(runtime.numa);
+  return optimizer_step(owned_parameters, one_pass, training).bytes / host.update_bandwidth();
 }
 
 Operator gradient_norm(double owned_parameters, double gradient_bytes) {

@@ -89,12 +89,10 @@ struct TrainingSpec {
   bool offload_optimizer = false;       ///< master weights and moments live on the host
   double offload_optimizer_part = 1;    ///< of the parameters whose states do
   bool offload_experts = false;  ///< weights, master weights and moments of routed experts do
-  bool offload_pinned = true;    ///< what is offloaded waits in pinned memory, else in pageable
   /// Part of a rank's experts that work in a step, of those; nothing: active_experts().
   std::optional<double> active_experts = 1;
   OffloadUpdate offload_update = OffloadUpdate::device;  ///< of states that live on the host
   OffloadStore offload_store = OffloadStore::memory;     ///< of the host, where those states live
-  Bytes batch_copy{0};  ///< of a micro-batch, from the host to the ranks that read it
   CrossEntropy cross_entropy =
       CrossEntropy::unfused;               ///< a pass over fp32 logits per operator, or one
   Rebuild rebuild = Rebuild::layer;        ///< of `full` and `table`
@@ -339,17 +337,11 @@ struct RuntimeSpec {
   LayerOrder layer_order = LayerOrder::plain;
   Fusion fusion = Fusion::none;
   KernelSpec kernels;
-  NumaPlacement numa = NumaPlacement::local;  ///< of updates on the host and what is offloaded
   enum class OptimizerKernels { fused, elementwise, per_tensor };
   OptimizerKernels optimizer = OptimizerKernels::fused;
   std::uint32_t update = 0;   ///< bit i: UpdatePass i runs too
   std::uint32_t graphs = 0;   ///< bit i: GraphScope i is launched as a graph
   double compile_misses = 0;  ///< part of the routed operators whose shape is new
-  /// The latest shapes whose kernels are kept of each operator, from which the misses follow; 0:
-  /// compile_misses says it.
-  std::int64_t compile_cache = 0;
-  std::int64_t compile_rows = 1;  ///< row counts that follow each other and share a kernel
-  bool compile_hidden = false;    ///< other threads compile, and old kernels serve meanwhile
   /// Statements without a launch that a part of a layer takes more where it is recomputed.
   std::int64_t recompute_statements = 0;
   double host_speed = 1;  ///< all host times are divided by it
