@@ -66,7 +66,8 @@ TEST(Rewrites, StatementsFindInTheCacheWhatTheirChainWrote) {
     return bytes;
   };
   const auto cache = [&](double size, double share) {
-    return MemoryEfficiency{.cache = Bytes{size * elements}, .cache_share = share, .cache_speedup = 4};
+    return MemoryEfficiency{
+        .cache = Bytes{size * elements}, .cache_share = share, .cache_speedup = 4};
   };
   // cast, square, mean, scale, cast back, weight: all but the first read what the chain wrote
   const std::vector<double> moved{2 + 4, 4 + 4, 4, 4 + 4, 4 + 2, 2 + 2};
