@@ -75,7 +75,10 @@ const std::string* Arguments::word(std::string_view name) {
 std::optional<std::int64_t> Arguments::count(std::string_view name, std::int64_t least) {
   const std::string* text = word(name);
   if (text == nullptr) return {};
-  const auto value = whole_of(*text);
+  // argparse takes no `32.0` and no `1e3`; trees do.
+  const bool flag = find(name)->shown().starts_with("--");
+  const bool digits = text->find_first_of(".eE") == std::string::npos;
+  const auto value = flag && !digits ? std::nullopt : whole_of(*text);
   if (value && *value >= least) return value;
   fail(name, "is '" + *text + "', allowed: a whole number, " + std::to_string(least) + " to " +
                  std::to_string(largest_count));
@@ -102,6 +105,13 @@ std::optional<double> Arguments::number(std::string_view name) {
   const auto value = parse_number(*text);
   if (!value) fail(name, "is '" + *text + "', allowed: a number");
   return value;
+}
+
+double Arguments::rate(std::string_view name) {
+  const double value = number(name).value_or(0);
+  if (value >= 0 && value <= 1) return value;
+  fail(name, "is " + *word(name) + ", allowed: 0 to 1");
+  return 0;
 }
 
 std::string Arguments::text(std::string_view name, std::string missing) {

@@ -29,6 +29,7 @@ class Arguments {
   std::int64_t count_in(std::string_view name, std::int64_t missing, std::int64_t low,
                         std::int64_t high);
   std::optional<double> number(std::string_view name);
+  double rate(std::string_view name);  ///< a number from 0 to 1; 0 where it is wrong or absent
   std::string text(std::string_view name, std::string missing = {});
   std::vector<std::int64_t> counts(std::string_view name);  ///< words, or one word `1,2,3`
   void fail(std::string_view name, const std::string& message);

@@ -10,7 +10,8 @@ namespace {
 std::string module_words(const TrainingSpec& training) {
   std::string words;
   for (std::size_t i = 0; i < recompute_modules.size(); ++i)
-    if (training.recomputes(static_cast<TrainingSpec::Module>(i)))
+    if (const auto module = static_cast<TrainingSpec::Module>(i);
+        training.recomputes(module) && module != TrainingSpec::Module::mlp_act)
       words += (words.empty() ? "" : " ") + std::string(recompute_modules[i]);
   return words;
 }
@@ -24,6 +25,10 @@ void add_recompute(Flags& flags, const Scenario& scenario) {
     case Recompute::selective:
       return flags.add("--recompute-granularity", "selective");
     case Recompute::modules:
+      flags.when(flags.framework == launch::Framework::mindspeed &&
+                     training.recomputes(TrainingSpec::Module::mlp_act),
+                 "--recompute-activation-function");
+      if (module_words(training).empty()) return;
       flags.add("--recompute-granularity", "selective");
       return flags.add("--recompute-modules", module_words(training));
     case Recompute::full:
@@ -134,6 +139,7 @@ void add_training(Flags& flags, const Scenario& scenario) {
     flags.add("--padded-base-length", *training.attention_head);
   flags.when(training.cross_entropy == TrainingSpec::CrossEntropy::fused,
              "--cross-entropy-loss-fusion");
+  flags.when(mindspeed && !training.offload_activations, "--swap-attention");
   flags.when(training.offload_optimizer,
              mindspeed ? "--swap-optimizer" : "--optimizer-cpu-offload");
   if (training.offload_optimizer_part < 1)

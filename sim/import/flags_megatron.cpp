@@ -285,6 +285,8 @@ constexpr IgnoredFlags megatron_ignored_table[] = {
      "save load save-interval save-retain-interval no-save-optim no-save-rng no-load-optim "
      "no-load-rng finetune ckpt-format ckpt-step auto-detect-ckpt-format "
      "use-checkpoint-args no-use-checkpoint-args exit-on-missing-checkpoint pretrained-checkpoint "
+     "dist-ckpt-optim-fully-reshardable async-strategy verify-integrity async-ckpt-use-cpu-shm "
+     "check-weight-hash-across-dp-replicas-interval "
      "async-save use-dist-ckpt dist-ckpt-format dist-ckpt-strictness use-persistent-ckpt-worker "
      "ckpt-fully-parallel-load "
      "ckpt-fully-parallel-save no-ckpt-fully-parallel-save ckpt-assume-constant-structure "
@@ -347,6 +349,9 @@ constexpr IgnoredFlags megatron_ignored_table[] = {
      "init-model-with-meta-device  wgrad-deferral-limit"},
     {"scales of FP8",
      "fp8-margin fp8-interval fp8-amax-history-len fp8-amax-compute-algo fp8-wgrad "},
+    {"counted with what is refused by itself: Mamba layers, Muon",
+     "mamba-head-dim mamba-num-groups muon-momentum muon-extra-scale-factor muon-scale-mode "
+     "muon-use-nesterov muon-num-ns-steps muon-tp-mode"},
     {"no reader left from 0.12 on", "no-scatter-gather-tensors-in-pipeline"},
 };
 

@@ -124,8 +124,7 @@ constexpr Flag mindspeed_table[] = {
     {"--tp-2d", none, refused, "parallel.tp", "tensor parallelism in two directions"},
     {"--mla-zero-memory", none, refused, "training.recompute", "recomputation by module"},
     {"--recompute-mla-up-proj", none, taken, "training.recompute", "{modules: [mla_up_proj]}"},
-    {"--recompute-activation-function", none, refused, "training.recompute",
-     "the activation of dense layers alone, which is no module that it names"},
+    {"--recompute-activation-function", none, taken, "training.recompute", "{modules: [mlp_act]}"},
     {"--recompute-activation-function-num-layers", one, refused, "training.recompute",
      "recomputation by module"},
     {"--recompute-norm", none, taken, "training.recompute", "{modules: [layernorm]}"},
@@ -136,8 +135,10 @@ constexpr Flag mindspeed_table[] = {
     {"--recompute-in-bubble", none, refused, "training.recompute", "recomputation in idle time"},
     {"--adaptive-recompute-device-swap", none, refused, "training.recompute",
      "a choice at run time"},
-    {"--swap-attention", none, refused, "training.offload.activations",
-     "a part that the file does not say"},
+    {"--swap-attention", none, taken, "training.offload.activations",
+     "attention; full recomputation is that of the rest: {modules: [mlp, moe]}"},
+    {"--swap-modules", one, refused, "training.offload.activations", "other modules than attention",
+     false, "self_attention|input_norm,self_attention,post_attention_norm"},
     {"--swap-layer-input", none, refused, "training.offload.activations",
      "a part that the file does not say"},
     {"--smart-swap", none, refused, "training.offload.activations",
@@ -149,6 +150,12 @@ constexpr Flag mindspeed_table[] = {
     {"--num-layers-per-vpp", any, refused, "parallel.layers_per_chunk",
      "layers of each chunk; give them as a table"},
 
+    {"--no-pad-to-seq-lengths", none, unmodelled, "schedule.data.documents",
+     "samples are as long as they are; the forecast is that of full sequences"},
+    {"--neat-pack", none, unmodelled, "schedule.data.documents",
+     "positions of samples that begin anew; --reset-attention-mask hides them from each other"},
+    {"--input-jitter", none, unmodelled, "moe.router", "noise on the router's input"},
+    {"--fc-type", one, refused, "model.ffn.kind", "feed-forward parts without a gate"},
     {"--expert-interval", one, refused, "model.moe.period", "experts in every n-th layer", false,
      "1"},
     {"--stage", one, refused, "training", "a training with more models than one", false,
@@ -201,14 +208,18 @@ constexpr IgnoredFlags mindspeed_ignored_table[] = {
      "lu-lora-lr-ratio"},
     {"how the kernel of attention is called",
      "sparse-mode pre-tockens next-tockens shape-order use-fusion-attn-v2 mla-mm-split "
-     "mla-fa-divide-qk fa-without-pad attention-mask-type use-ring-exchange-attn "
+     "mla-fa-divide-qk fa-without-pad attention-mask-type cp-attention-mask-type "
+     "use-ring-exchange-attn kv-head-repeat-before-uly-alltoall "
      "alibi-fusion-attn-type  megatron-cp-in-bnsd "
      "use-fused-ring-attention-update dualpipev-dw-detach enable-gqa-share"},
     {"where the model's code and weights are",
      "spec prompt-type handler-name enable-hf2mg-convert model-type-hf  ai-framework "
      " tokenizer-not-use-fast no-shared-storage tokenizer-padding-side "
      " no-cut-token hf-dir mg-save-hf-dir enable-thinking "
-     "pad-to-multiple-of workers hf-cfg-dir enable-mg2hf-convert variable-seq-lengths"},
+     "pad-to-multiple-of workers hf-cfg-dir enable-mg2hf-convert variable-seq-lengths "
+     "pack padded-samples no-shuffle"},
+    {"counted with what is refused by itself: preferences",
+     "is-pairwise-dataset dpo-loss-type dpo-beta dpo-label-smoothing ref-model pref-ftx"},
     {"rotary positions",
      "rope-scaling-type rope-scaling-beta-fast rope-scaling-beta-slow rope-scaling-mscale "
      "rope-scaling-mscale-all-dim rope-scaling-original-max-position-embeddings "

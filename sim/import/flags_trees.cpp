@@ -122,7 +122,7 @@ constexpr IgnoredFlags primus_ignored_table[] = {
      "zero-bubble-v-schedule zero-bubble-v-schedule-mem-setup enable-1f1b-v "
      "allow-padding-num-layers interleave-group-size offload-chunk-num offload-time "
      "auto-offload-time offload-overlap-sr num-seq-splits pp-algorithm communication-method "
-     "offload-ops pp-max-mem pp-cost-f pp-cost-b pp-cost-w backend fullgraph "
+     "offload-ops pp-max-mem pp-cost-f pp-cost-b pp-cost-w backend fullgraph mode "
      "turbo-gemm-backend turbo-grouped-gemm-backend mxfp4-gradient-stochastic-rounding "
      "sink-sliding-window sink-window-even-layers-only turbo-deepep-num-cu "
      "turbo-deepep-use-comm-stream turbo-mega-moe-precision conv-L-cache "

@@ -71,6 +71,24 @@ std::string other_python(const std::string& text) {
          "the script that launches it, or the arguments that it prints (--arguments LOG)";
 }
 
+/// What a tree of another program is, by a mark of its own.
+std::string other_tree(const std::string& text) {
+  constexpr std::pair<std::string_view, std::string_view> marks[] = {
+      {"_component_:", "torchtune"},
+      {"pipe-parallel-size", "GPT-NeoX"},
+      {"pipe_parallel_size", "GPT-NeoX"},
+      {"device_train_microbatch_size:", "LLM Foundry"},
+      {"ici_fsdp_parallelism:", "MaxText"},
+      {"\"tensor_parallel_degree\"", "PaddleNLP"},
+      {"litgpt", "LitGPT"}};
+  for (const auto& [mark, name] : marks)
+    if (has(text, mark))
+      return "is a configuration of " + std::string(name) +
+             ", which is not read; write a scenario (stepcast new), or give the config.json of its "
+             "model";
+  return {};
+}
+
 /// Settings whose switches are off count as absent.
 void drop_switched_off(std::vector<Setting>& settings) {
   std::erase_if(settings, [](const Setting& s) {
@@ -154,8 +172,10 @@ std::optional<std::int64_t> import_flags(Framework framework, Launch launch,
                                          const ImportOptions& options, Draft& draft) {
   for (const Diagnostic& note : launch.notes) draft.note(note);
   refuse_other_programs(launch);
+  refuse_other_steps(framework, launch.settings);
   settle_values(framework, launch, draft);
   check_settings(framework, launch.settings, options.ignore_unknown, draft, launch.program);
+  refuse_without_model(launch, draft);
   drop_switched_off(launch.settings);
   std::erase_if(launch.settings, [&](const Setting& s) {
     const auto flag = find_flag(framework, s.name);
@@ -171,31 +191,59 @@ std::optional<std::int64_t> import_flags(Framework framework, Launch launch,
 
 namespace {
 
-/// `MODEL_ARGS: {--flag: value}` and `ENV_VARS` of Megatron-LM's functional tests.
-Launch read_model_args(const std::string& path, const std::string& text) {
+/// A text with `${NAME}` of the environment in it; the first name that is not set goes to
+/// `missing`.
+std::string with_environment(std::string text, const ShellInputs& inputs, std::string& missing) {
+  for (std::size_t at = text.find("${"); at != std::string::npos; at = text.find("${", at)) {
+    const std::size_t end = text.find('}', at);
+    if (end == std::string::npos) break;
+    const std::string name = text.substr(at + 2, end - at - 2);
+    const auto found = inputs.environment.find(name);
+    if (found == inputs.environment.end() && missing.empty()) missing = name;
+    if (found == inputs.environment.end()) {
+      at = end;
+      continue;
+    }
+    text.replace(at, end + 1 - at, found->second);
+    at += found->second.size();
+  }
+  return text;
+}
+
+/// `MODEL_ARGS: {--flag: value}` and `ENV_VARS` of Megatron-LM's functional tests, with variables
+/// that the launcher of its models fills in.
+Launch read_model_args(const std::string& path, const std::string& text,
+                       const ShellInputs& inputs) {
   const Node root = parse_document(text, path);
   Launch launch{path, {}, {}, {}, {}, {}};
-  const auto words_of = [](const Node& value) {
+  const auto words_of = [&](const Node& value, std::string& missing) {
     std::vector<std::string> words;
-    std::string list = value.text;
+    const std::string list = with_environment(value.text, inputs, missing);
     if (value.kind == Node::Kind::list)
       for (const Node& item : value.items) words.push_back(item.text);
-    else if (list.starts_with('[') && list.ends_with(']') && list.find(' ') != std::string::npos &&
-             list.find('*') == std::string::npos) {
+    else if (list.starts_with('[') && list.ends_with(']') && list.find('*') == std::string::npos) {
       for (std::size_t at = 1; at + 1 < list.size();) {
         const std::size_t end = std::min(list.find(' ', at), list.size() - 1);
         if (end > at) words.push_back(list.substr(at, end - at));
         at = end + 1;
       }
-    } else if (value.kind == Node::Kind::scalar && !value.is_word("true"))
-      words.push_back(value.text);
+    } else if (value.kind == Node::Kind::scalar && list != "true")
+      words.push_back(list);
     return words;
   };
   const auto take = [&](const char* key, std::vector<Setting>& into) {
     const Node* part = root.find(key);
     if (part == nullptr || part->kind != Node::Kind::mapping) return;
-    for (const Node::Entry& entry : part->entries)
-      into.push_back({entry.key, words_of(entry.value), entry.place, false});
+    for (const Node::Entry& entry : part->entries) {
+      std::string missing;
+      std::vector<std::string> words = words_of(entry.value, missing);
+      const auto flag = find_flag(Framework::megatron, entry.key);
+      if (!missing.empty() && flag && flag->arity == Arity::one) {
+        words.clear();
+        launch.missing.emplace_back(missing, entry.value.place);
+      }
+      into.push_back({entry.key, std::move(words), entry.place, false});
+    }
   };
   take("MODEL_ARGS", launch.settings);
   take("ENV_VARS", launch.environment);
@@ -247,7 +295,8 @@ std::optional<std::int64_t> import_mindspeed_shell(const std::string& path, cons
 }
 std::optional<std::int64_t> import_megatron_yaml(const std::string& path, const std::string& text,
                                                  const ImportOptions& options, Draft& draft) {
-  return import_flags(Framework::megatron, read_model_args(path, text), options, draft);
+  return import_flags(Framework::megatron, read_model_args(path, text, inputs_of(options)), options,
+                      draft);
 }
 
 const LaunchForm& form_of(const std::string& path, const std::string& from,
@@ -288,6 +337,8 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
   if (ending == "json" && is_graph(text)) return named("graph");
   if (ending == "json" && is_deepspeed(text)) return named("deepspeed");
   if (ending == "json" && is_hugging_face(text)) return named("huggingface");
+  const std::string other = yaml || ending == "json" ? other_tree(text) : std::string();
+  if (!other.empty()) throw InputError({{{path}, {}, other}});
   if (yaml || ending == "json")
     throw InputError(
         {{{path},

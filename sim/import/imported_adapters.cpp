@@ -118,9 +118,8 @@ void set_adapters(const AdapterFlags& flags, Arguments& arguments, Draft& draft)
             {flags.targets});
   draft.set_where_used("training.adapters.products", std::string(apart ? "apart" : "joined"),
                        {flags.targets});
-  const bool drops = flags.dropout == nullptr
-                         ? flags.drops
-                         : arguments.number(flags.dropout->name).value_or(0) > 0;
+  const bool drops =
+      flags.dropout == nullptr ? flags.drops : arguments.rate(flags.dropout->name) > 0;
   draft.set("training.adapters.dropout", drops, {flags.dropout});
   draft.set("training.adapters.frozen", std::string(flags.packed != nullptr ? "nf4" : "bf16"),
             {flags.packed});

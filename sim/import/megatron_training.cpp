@@ -111,7 +111,8 @@ void import_full(MegatronLaunch& launch, const Setting* granularity) {
 constexpr std::pair<std::string_view, std::string_view> module_switches[] = {
     {"--moe-layer-recompute", "moe"},
     {"--recompute-mla-up-proj", "mla_up_proj"},
-    {"--recompute-norm", "layernorm"}};
+    {"--recompute-norm", "layernorm"},
+    {"--recompute-activation-function", "mlp_act"}};
 
 /// The modules that the flags name; `selective` where that is the attention core alone.
 void import_modules(MegatronLaunch& launch, std::vector<std::string> words,
@@ -128,7 +129,8 @@ void import_modules(MegatronLaunch& launch, std::vector<std::string> words,
 bool selected_modules(MegatronLaunch& launch, const Setting* named,
                       std::vector<std::string>& words) {
   words = named != nullptr ? named->words : std::vector<std::string>{};
-  const std::vector<std::string> all(recompute_modules.begin(), recompute_modules.end());
+  std::vector<std::string> all(recompute_modules.begin(), recompute_modules.end());
+  std::erase(all, "mlp_act");  // a flag of MindSpeed's own
   for (const std::string& word : words)
     if (std::ranges::find(all, word) == all.end()) {
       launch.args.fail(*named, "names " + word + ", allowed: " + joined(all));
@@ -144,7 +146,50 @@ const Setting* module_switch(const MegatronLaunch& launch) {
   return nullptr;
 }
 
+/// MindSpeed's checks. What it rebuilds of shared experts is not known.
+void check_activation_function(MegatronLaunch& launch) {
+  const Setting* activation = launch.flag("--recompute-activation-function");
+  if (activation == nullptr || launch.draft.given("training.recompute")) return;
+  if (launch.args.text("--recompute-granularity") == "selective")
+    launch.args.fail(*activation, "does not go with --recompute-granularity selective");
+  if (launch.experts)
+    launch.args.fail(*activation,
+                     "does not go with experts: no value of training.recompute says which of their "
+                     "activations run again; give it as --set training.recompute=...");
+}
+
+/// MindSpeed's --swap-attention: attention waits on the host, and what recomputation asks for is
+/// done for the feed-forward parts and experts alone. True: that said what is rebuilt.
+bool import_swapped(MegatronLaunch& launch) {
+  const Setting* swap = launch.flag("--swap-attention");
+  if (swap == nullptr) return false;
+  if (launch.flag("--use-flash-attn") == nullptr) launch.args.fail(*swap, "needs --use-flash-attn");
+  launch.draft.set("training.offload.activations", std::string("attention"), {swap});
+  const Setting* layers = launch.flag("--recompute-num-layers");
+  const std::int64_t n = launch.args.count_or("--recompute-num-layers", 0);
+  if (n == 0 || launch.draft.given("training.recompute")) return false;
+  const bool uniform = launch.args.text("--recompute-method") == "uniform";
+  const auto all_of = [n](const auto& stages) { return n >= std::ranges::max(stages); };
+  if (!uniform && !std::ranges::all_of(launch.cut, all_of)) {
+    launch.args.fail(
+        *layers,
+        "rebuilds some feed-forward parts of a chunk beside --swap-attention, which no "
+        "value of training.recompute says, allowed: all layers");
+    return true;
+  }
+  const bool dense = !launch.experts ||
+                     launch.draft.count("model.moe.first_dense").value_or(0) > 0 ||
+                     launch.draft.count("model.moe.period").value_or(1) > 1;
+  const std::string modules = !launch.experts ? "mlp" : dense ? "mlp, moe" : "moe";
+  launch.draft.set(
+      "training.recompute", "{modules: [" + modules + "]}",
+      {launch.flag("--recompute-granularity"), launch.flag("--recompute-method"), layers, swap});
+  return true;
+}
+
 void import_recompute(MegatronLaunch& launch) {
+  check_activation_function(launch);
+  if (import_swapped(launch)) return;
   const Setting* activations = launch.flag("--recompute-activations");
   const Setting* granularity = launch.flag("--recompute-granularity");
   const Setting* modules = launch.flag("--recompute-modules");
@@ -206,7 +251,7 @@ void import_attention(MegatronLaunch& launch) {
 
 void import_dropout(MegatronLaunch& launch) {
   const Setting* hidden = launch.flag("--hidden-dropout");
-  const double rate = hidden == nullptr ? 0.1 : launch.args.number("--hidden-dropout").value_or(0);
+  const double rate = hidden == nullptr ? 0.1 : launch.args.rate("--hidden-dropout");
   launch.draft.set("training.dropout", rate > 0, {hidden},
                    hidden == nullptr ? "0.1 unless given" : "");
 }

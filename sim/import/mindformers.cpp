@@ -260,9 +260,8 @@ void import_runtime(Recipe& r) {
   draft.set("training.attention",
             std::string(flash == nullptr || r.args.on(flash->name) ? "fused" : "unfused"), {flash});
   const Setting* dropout = r.field({"hidden_dropout_rate"});
-  draft.set("training.dropout",
-            dropout != nullptr ? r.args.number(dropout->name).value_or(0) > 0 : r.gpt2, {dropout},
-            dropout == nullptr && r.gpt2 ? "0.1 unless given" : "");
+  draft.set("training.dropout", dropout != nullptr ? r.args.rate(dropout->name) > 0 : r.gpt2,
+            {dropout}, dropout == nullptr && r.gpt2 ? "0.1 unless given" : "");
   if (r.args.on("optimizer.swap"))
     draft.set("training.offload.optimizer", true, {r.args.find("optimizer.swap")});
   // Gradients are of the type of the parameters.

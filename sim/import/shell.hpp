@@ -126,6 +126,7 @@ class Shell {
   Traced pattern(const Word& word);
   Traced document(const HereDocument& document);
   void expand(const Traced& source, std::size_t begin, std::size_t end, Fields& out, bool quoted);
+  std::optional<std::int64_t> expr_result(const Traced& source, std::size_t begin, std::size_t end);
   std::size_t expand_dollar(const Traced& source, std::size_t at, std::size_t end, Fields& out,
                             bool quoted);
   void expand_parameter(const Traced& source, std::size_t begin, std::size_t end, Fields& out,

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 #include "shell_fields.hpp"
+#include "stepcast/base/text.hpp"
 
 // What becomes of a word: quotes, variables, arrays, arithmetic.
 namespace stepcast::shell {
@@ -191,6 +193,33 @@ void Shell::expand(const Traced& source, std::size_t begin, std::size_t end, Fie
   }
 }
 
+/// `expr 16 / $NPROC`, the one command whose answer is arithmetic: of numbers in digits and signs.
+std::optional<std::int64_t> Shell::expr_result(const Traced& source, std::size_t begin,
+                                               std::size_t end) {
+  const std::string_view raw = std::string_view(source.text).substr(begin, end - begin);
+  if (!trimmed(raw).starts_with("expr ")) return {};
+  for (std::size_t i = 0; i < raw.size(); ++i)
+    if (std::string_view(";|&<>`\n?[").find(raw[i]) != std::string_view::npos ||
+        (raw[i] == '*' && (i == 0 || raw[i - 1] != '\\')))
+      return {};
+  Fields inner{Form::text};
+  expand(source, begin, end, inner, false);
+  const Traced command = inner.take_single();
+  if (!command.known()) return {};
+  const std::size_t behind = command.text.find("expr ") + 5;
+  std::istringstream words(command.text.substr(behind));
+  bool number_next = true;
+  for (std::string word; words >> word; number_next = !number_next) {
+    const bool digits = word.size() < 10 &&
+                        word.find_first_not_of("0123456789") == std::string::npos &&
+                        (word == "0" || word[0] != '0');
+    const bool sign = word == "+" || word == "-" || word == "*" || word == "/" || word == "%";
+    if (!(number_next ? digits : sign)) return {};
+  }
+  if (number_next) return {};
+  return evaluate(command.part(behind, command.text.size()), source.from[begin]);
+}
+
 /// What begins with `$` or a backtick; the place behind it.
 std::size_t Shell::expand_dollar(const Traced& source, std::size_t at, std::size_t end, Fields& out,
                                  bool quoted) {
@@ -205,6 +234,8 @@ std::size_t Shell::expand_dollar(const Traced& source, std::size_t at, std::size
       expand(source, at + 3, close - 2, expression, true);
       const auto result = evaluate(expression.take_single(), source.from[at]);
       if (result) value = number(*result, source.from[at]);
+    } else if (const auto result = expr_result(source, at + (next == '(' ? 2 : 1), close - 1)) {
+      value = number(*result, source.from[at]);
     }
     quoted ? out.quoted(value) : out.value(value);
     return close;

@@ -195,6 +195,23 @@ Slurm read_slurm(const std::string& text) {
   return slurm;
 }
 
+/// torchrun starts one node unless it is told of more.
+void add_one_node(const Words& words, const Slurm& slurm, Launch& launch) {
+  const auto any = [&](auto&& is) { return std::ranges::any_of(words, is, &Traced::text); };
+  const bool torch = any([](const std::string& word) {
+    return word.ends_with("torchrun") || word.starts_with("torch.distributed.");
+  });
+  const bool spread = any([](const std::string& word) { return word == "srun"; });
+  if (!torch || spread || !launch.devices_per_node || launch.nodes || launch.devices ||
+      !slurm.nodes.empty())
+    return;
+  const Setting& devices = *launch.devices_per_node;
+  launch.nodes = Setting{"--nnodes", {"1"}, devices.place, false};
+  launch.notes.push_back({devices.place, devices.name,
+                          "is taken for one node, as --nnodes is not given; --devices N says "
+                          "another size"});
+}
+
 /// ` (not set here: $1 at line 3, NODES at line 7; give ..)`
 std::string words_of_missing(const std::vector<std::pair<std::string, Place>>& missing) {
   if (missing.empty()) return {};
@@ -300,6 +317,7 @@ Launch read_shell(const std::string& path, const std::string& text, const ShellI
     if (!launch.nodes) launch.nodes = Setting{"#SBATCH --nodes", {slurm.nodes}, batch, false};
     launch.devices_per_node = Setting{"#SBATCH --ntasks-per-node", {slurm.of_node}, batch, false};
   }
+  add_one_node(words, slurm, launch);
   launch.settings = settings_of(shell, words, program, words.size());
   return launch;
 }

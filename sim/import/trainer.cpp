@@ -8,6 +8,7 @@
 #include "stepcast/base/foreign_document.hpp"
 #include "stepcast/workloads/hugging_face.hpp"
 #include "stepcast/workloads/model_spec.hpp"
+#include "unknown_names.hpp"
 
 // One reader for all of them: what a name says is the key of its row, so that a form is a table.
 namespace stepcast::launch {
@@ -94,13 +95,31 @@ void import_trainer_batch(TrainerJob& job) {
     draft.note(*packed, "is taken as full sequences whose samples see each other");
 }
 
-void import_trainer_precision(TrainerJob& job) {
+/// The type in which a model was published; nothing where its file does not say.
+std::string published_type(const std::string& config) {
+  if (config.empty()) return {};
+  try {
+    const Node root =
+        parse_foreign_document(read_document_text(config, SearchPath{}, "a config.json"), config);
+    for (const char* key : {"torch_dtype", "dtype"})
+      if (const Node* type = root.find(key)) return type->text;
+  } catch (const InputError&) {
+    // reading the scenario says what is wrong with it
+  }
+  return {};
+}
+
+void import_trainer_precision(TrainerJob& job, const std::string& config) {
   Draft& draft = job.draft;
   const Setting* brain = job.role("training.precision", "bf");
+  // ms-swift takes the type that the model was published in.
+  const bool published = job.form.framework == Framework::ms_swift;
+  if (const Setting* pure = job.args.find("pure_bf16"); is_said(pure)) brain = pure;
   const Setting* half = job.role("training.precision", "fp16");
   const Setting* type = job.role("training.precision", "dtype");
   if (type == nullptr) type = job.role("training.precision", "mixed_precision");
-  const std::string name = first_word(type);
+  const bool from_model = published && type == nullptr && !is_said(brain) && !is_said(half);
+  const std::string name = from_model ? published_type(config) : first_word(type);
   const bool bf16 = is_said(brain) || name == "bfloat16" || name == "bf16" || name == "auto";
   const bool fp16 = !bf16 && (is_said(half) || name == "float16" || name == "fp16");
   job.precision = fp16 ? "fp16" : bf16 ? "bf16" : "";
@@ -113,7 +132,18 @@ void import_trainer_precision(TrainerJob& job) {
   draft.set("training.precision", job.precision,
             {is_said(half) && fp16 ? half
              : is_said(brain)      ? brain
-                                   : type});
+                                   : type},
+            from_model ? "the type that the model was published in" : "");
+}
+
+/// Inputs of rebuilt layers that wait on the host.
+void import_inputs_away(TrainerJob& job, const Setting* rebuild, bool on) {
+  const std::string word = first_word(rebuild);
+  if (holds(word, "disk") && !job.draft.given("training.offload"))
+    return job.args.fail(*rebuild, "is '" + word + "', allowed: true, false, offload");
+  const Setting* unsloth = job.args.find("use_unsloth_gc");
+  const Setting* away = word == "offload" ? rebuild : is_said(unsloth) ? unsloth : nullptr;
+  if (away != nullptr && on) job.draft.set("training.offload.activations", 1, {away});
 }
 
 /// Statement by statement but for attention, and what Liger has in one kernel each.
@@ -124,12 +154,21 @@ void import_trainer_kernels(TrainerJob& job, const std::string& config) {
     if (const Setting* own = job.role("training.recompute", "activation_checkpointing"))
       rebuild = own;
   const bool turned = rebuild != nullptr && holds(rebuild->name, "disable");
-  const bool on = rebuild == nullptr ? job.form.rebuilds : is_said(rebuild) != turned;
+  bool on = rebuild == nullptr ? job.form.rebuilds : is_said(rebuild) != turned;
+  // LLaMA-Factory rebuilds by itself; behind it the Trainer does where it is told to.
+  const Setting* asked = job.args.find("gradient_checkpointing");
+  if (job.form.framework == Framework::llama_factory && asked != nullptr) {
+    on = is_said(asked) || !is_said(job.args.find("disable_gradient_checkpointing"));
+    rebuild = asked;
+  }
   draft.set("training.recompute", std::string(on ? "full" : "none"), {rebuild});
+  import_inputs_away(job, rebuild, on);
   const Setting* kind = job.role("training.attention");
   const std::string name = first_word(kind);
+  const bool eager = kind != nullptr && kind->name == "eager_attention" && is_said(kind);
   draft.set("training.attention",
-            std::string(name == "eager" || name == "disabled" ? "unfused" : "fused"), {kind});
+            std::string(name == "eager" || name == "disabled" || eager ? "unfused" : "fused"),
+            {kind});
   draft.set("training.dropout", false, {}, "models of the last years");
   draft.set("communication.gradient.accumulation", std::string("separate"), {}, "autograd");
   const Setting* all = job.role("runtime.kernels");
@@ -141,12 +180,38 @@ void import_trainer_kernels(TrainerJob& job, const std::string& config) {
   }
   const Setting* compiled = job.role("runtime.fusion");
   draft.set("runtime.fusion", std::string(is_said(compiled) ? "pattern" : "none"), {compiled});
+}
+
+/// Adam of bitsandbytes: one kernel for each tensor, and states of one byte but for those of
+/// embeddings, which the Trainer leaves in FP32. Pages leave the device only where it is full.
+void import_small_adam(TrainerJob& job, const Setting& optimizer, const std::string& optim) {
+  if (holds(optim, "8bit") && !job.adapts && !job.draft.given("training.first_moment"))
+    return job.args.fail(optimizer,
+                         "is '" + optim +
+                             "', whose states are bytes but for those of the embedding, which no "
+                             "value of training.first_moment says; give --set "
+                             "training.first_moment=fp8 --set training.second_moment=fp8, which "
+                             "counts the embedding's as bytes too, or adamw_torch");
+  job.draft.set("runtime.optimizer", std::string("fused"), {&optimizer}, "one kernel for a tensor");
+  if (!holds(optim, "8bit")) return;
+  for (const char* key : {"training.first_moment", "training.second_moment"})
+    job.draft.set(key, std::string("fp8"), {&optimizer}, "bytes; their scales are not counted");
+}
+
+void import_trainer_optimizer(TrainerJob& job) {
+  Draft& draft = job.draft;
   const Setting* optimizer = job.role("runtime.optimizer");
   const std::string optim = first_word(optimizer);
+  for (const char* small :
+       {"adamw_bnb_8bit", "adamw_8bit", "paged_adamw_8bit", "paged_adamw", "paged_adamw_32bit"})
+    if (optim == small) return import_small_adam(job, *optimizer, optim);
   const bool known = optim.empty() || optim == "adamw_torch" || optim == "adamw_torch_fused" ||
                      optim == "adamw_hf" || optim == "adamw_apex_fused";
   if (!known && !draft.given("runtime.optimizer"))
-    return job.args.fail(*optimizer, "is '" + optim + "', allowed: adamw_torch, adamw_torch_fused");
+    return job.args.fail(*optimizer, "is '" + optim +
+                                         "', allowed: adamw_torch, adamw_torch_fused, "
+                                         "paged_adamw_32bit, and with adapters adamw_bnb_8bit, "
+                                         "paged_adamw_8bit");
   draft.set("runtime.optimizer",
             std::string(holds(optim, "fused") || optim.empty() ? "fused" : "elementwise"),
             {optimizer}, optim.empty() ? "adamw_torch_fused" : "");
@@ -260,6 +325,20 @@ bool import_trainer_adapters(TrainerJob& job, const std::string& config) {
   return true;
 }
 
+/// Weights, gradients and states in BF16 alone.
+void import_half_weights(TrainerJob& job, const Setting* asked) {
+  const std::string why = "weights are loaded in BF16";
+  job.draft.set("training.master_weights", std::string("none"), {asked}, why);
+  for (const char* key : {"training.first_moment", "training.second_moment"})
+    if (!job.draft.says(key, "fp8")) job.draft.set(key, std::string("bf16"), {asked}, why);
+  job.draft.set("communication.gradient.precision", std::string("bf16"), {asked}, why);
+  constexpr std::int64_t elements = (std::int64_t{25} << 20) / 2;  // bucket_cap_mb, BF16
+  job.draft.set("communication.gradient.bucket", elements, {}, "buckets of 25 MiB");
+  for (const char* key : {"training.master_weights", "training.first_moment",
+                          "training.second_moment", "communication.gradient.precision"})
+    job.draft.keep(key);
+}
+
 void import_trainer_sharding(TrainerJob& job, const std::string& config) {
   Draft& draft = job.draft;
   const Setting* json = job.role("parallel.zero", "deepspeed");
@@ -284,6 +363,12 @@ void import_trainer_sharding(TrainerJob& job, const std::string& config) {
   for (const char* key : {"parallel.zero", "communication.gradient.overlap",
                           "communication.gradient.bucket", "communication.gradient.precision"})
     draft.keep(key);
+  const Setting* pure = job.args.find("pure_bf16");
+  // ms-swift loads weights in the type of their products, and trains those.
+  const bool loaded = job.form.framework == Framework::ms_swift && !job.adapts &&
+                      job.precision == "bf16" && !draft.given("training.master_weights");
+  if (is_said(pure) || loaded || draft.says("training.master_weights", "none"))
+    return import_half_weights(job, pure);
   if (job.adapts) return;  // frozen weights are as they are
   if (job.form.casts)
     draft.set("training.master_weights", std::string("stored"), {}, "weights are cast to FP32");
@@ -291,7 +376,22 @@ void import_trainer_sharding(TrainerJob& job, const std::string& config) {
     draft.wrong({{job.path},
                  "training.master_weights",
                  "is not said: without DeepSpeed and FSDP weights have the type in which they are "
-                 "loaded; give --set training.master_weights=stored for FP32"});
+                 "loaded; give --set training.master_weights=stored for FP32, none for BF16"});
+}
+
+/// Ranks that share out a model, and their replicas.
+void import_trainer_groups(TrainerJob& job) {
+  const Setting* groups = job.role("parallel.dp_replicate", "replicate");
+  const Setting* shard = job.role("parallel.dp_replicate", "shard");
+  if (!job.devices || (groups == nullptr && shard == nullptr)) return;
+  const std::int64_t ranks = *job.devices / job.tp / job.cp;
+  const std::int64_t shards = job.count(shard, std::max<std::int64_t>(ranks, 1));
+  const std::int64_t replicas = job.count(groups, std::max<std::int64_t>(ranks / shards, 1));
+  if (shard != nullptr && shards * replicas != ranks)
+    return job.args.fail(*shard, "is " + std::to_string(shards) + ", which times " +
+                                     std::to_string(replicas) + " replicas is not the DP of " +
+                                     std::to_string(ranks));
+  job.draft.set("parallel.dp_replicate", replicas, {groups, shard});
 }
 
 std::optional<std::int64_t> import_form(const TrainerDefaults& form, const std::string& path,
@@ -300,6 +400,7 @@ std::optional<std::int64_t> import_form(const TrainerDefaults& form, const std::
     const auto flag = find_flag(form.framework, setting.name);
     if (setting.words.empty() && flag && flag->arity == Arity::any) setting.words = {"true"};
   }
+  refuse_other_steps(form.framework, launch.settings);
   std::vector<Setting> settings =
       checked(form.framework, std::move(launch.settings), options, draft);
   Arguments args{settings, draft.wrong()};
@@ -318,9 +419,11 @@ std::optional<std::int64_t> import_form(const TrainerDefaults& form, const std::
   const std::string config =
       set_model_folder(shape != nullptr ? shape : job.role("model"), path, draft);
   import_trainer_batch(job);
-  import_trainer_precision(job);
+  import_trainer_precision(job, config);
   import_trainer_kernels(job, config);
   job.adapts = import_trainer_adapters(job, config);
+  import_trainer_optimizer(job);
+  import_trainer_groups(job);
   import_trainer_sharding(job, config);
   return job.devices;
 }
@@ -452,7 +555,8 @@ std::string_view trainer_yaml_form(const std::string& text) {
   };
   if (line("compute_environment:") && line("distributed_type:")) return "accelerate";
   if (line("base_model:") && (line("sequence_len:") || line("micro_batch_size:"))) return "axolotl";
-  if (line("finetuning_type:") || (line("model_name_or_path:") && line("cutoff_len:")))
+  const bool named = line("model_name_or_path:");
+  if (line("finetuning_type:") || (named && (line("cutoff_len:") || line("template:"))))
     return "llama-factory";
   return {};
 }

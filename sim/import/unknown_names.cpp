@@ -82,6 +82,50 @@ std::string remedy() {
          "), the arguments that its run prints (--arguments LOG), or a scenario";
 }
 
+/// Names that make a file one of another program, or of a step that no key has: said once, instead
+/// of each name beside them.
+struct OtherStep {
+  Framework framework;
+  std::string_view name, what;
+};
+constexpr std::string_view of_megatron =
+    "trains with Megatron-LM behind LLaMA-Factory, whose flags are not all in the file; give the "
+    "arguments that its run prints (--arguments LOG)";
+constexpr OtherStep other_steps[] = {
+    {Framework::llama_factory, "use_kt",
+     "keeps experts on processors of the host and multiplies there (KTransformers), which no key "
+     "has; allowed: a file without it"},
+    {Framework::llama_factory, "tensor_model_parallel_size", of_megatron},
+    {Framework::llama_factory, "pipeline_model_parallel_size", of_megatron},
+    {Framework::llama_factory, "use_mca", of_megatron},
+    {Framework::llama_factory, "use_megatron_bridge", of_megatron},
+    {Framework::llama_factory, "use_hyper_parallel",
+     "trains with another engine behind LLaMA-Factory, which is not read"},
+    {Framework::llama_factory, "export_dir", "exports a model: no training step is in it"},
+    {Framework::llama_factory, "infer_backend", "serves a model: no training step is in it"},
+    {Framework::axolotl, "qat.",
+     "rounds weights in the forward pass (quantization-aware training), which no key has; without "
+     "its section qat the training of the same sizes is forecast"},
+    {Framework::axolotl, "quantization.", "quantizes a model: no training step is in it"},
+    {Framework::axolotl, "diffusion.",
+     "trains a diffusion model, whose passes no key has; allowed: a file without it"},
+    {Framework::axolotl, "ebft.", "generates beside its training, which no key has"},
+    {Framework::axolotl, "llmcompressor.", "trains sparse weights, which no key has"},
+    {Framework::axolotl, "gptq",
+     "trains beside weights in GPTQ's four bits, whose kernels are not known; allowed: adapter "
+     "qlora"},
+    {Framework::axolotl, "relora", "merges its adapters at times, which no key has"},
+    {Framework::axolotl, "reward_model", "trains a model of rewards, whose head no key has"},
+    {Framework::axolotl, "process_reward_model",
+     "trains a model of rewards, whose head no key has"},
+    {Framework::megatron, "--perform-rl-step",
+     "trains by reinforcement learning, whose generation no key has"},
+    {Framework::primus, "--num-joint-layers", "trains a diffusion model, whose layers no key has"},
+    {Framework::primus, "lora.enabled",
+     "trains adapters, which are not read of Primus; give the file without lora, and --set "
+     "training.adapters.rank=N"},
+};
+
 }  // namespace
 
 void settle_unknown(Framework framework, const std::vector<Setting>& unknown, std::size_t all,
@@ -103,6 +147,38 @@ void settle_unknown(Framework framework, const std::vector<Setting>& unknown, st
       ignore_unknown ? std::vector<std::string>{} : flag_names(framework);
   for (const Setting& setting : unknown)
     settle_one(framework, setting, ignore_unknown, known, draft);
+}
+
+void refuse_other_steps(Framework framework, const std::vector<Setting>& settings) {
+  for (const Setting& setting : settings)
+    for (const OtherStep& other : other_steps) {
+      const bool section = other.name.ends_with('.');
+      const bool named = section ? setting.name.starts_with(other.name)
+                                 : setting.name == other.name || setting.shown() == other.name ||
+                                       setting.shown().ends_with("." + std::string(other.name));
+      if (other.framework != framework || !named) continue;
+      const bool off = setting.words.size() == 1 &&
+                       (setting.words.front() == "false" || setting.words.front() == "False");
+      if (!off) throw InputError({{setting.place, setting.shown(), std::string(other.what)}});
+    }
+}
+
+void refuse_without_model(const Launch& launch, const Draft& draft) {
+  constexpr std::string_view sizes[] = {"--num-layers", "--encoder-num-layers", "--hidden-size",
+                                        "--num-attention-heads"};
+  const bool said = std::ranges::any_of(launch.settings, [&](const Setting& setting) {
+    return std::ranges::find(sizes, setting.name) != std::end(sizes);
+  });
+  if (said || launch.program.empty() || draft.given("model")) return;
+  const auto fail = [&](const std::string& what) {
+    throw InputError({{{launch.file}, {}, "launches " + launch.program + what}});
+  };
+  if (launch.program.starts_with("torchtitan"))
+    fail(", which has its sizes in a configuration; give that TOML file, or the module in Python");
+  fail(
+      " with none of --num-layers, --hidden-size and --num-attention-heads, which is no training "
+      "of Megatron-LM by itself" +
+      launch.unset + "; " + remedy());
 }
 
 void refuse_other_programs(const Launch& launch) {

@@ -18,4 +18,11 @@ void settle_unknown(Framework framework, const std::vector<Setting>& unknown, st
 /// that are read. Throws InputError.
 void refuse_other_programs(const Launch& launch);
 
+/// Refuses a launch of Megatron-LM that says no size of a model. Throws InputError.
+void refuse_without_model(const Launch& launch, const Draft& draft);
+
+/// Refuses a file of another program, or of a step that no key has, in one message. Throws
+/// InputError.
+void refuse_other_steps(Framework framework, const std::vector<Setting>& settings);
+
 }  // namespace stepcast::launch

@@ -64,10 +64,10 @@ void check_hosts(const Scenario& scenario, Checks& checks) {
 /// Of a layer that runs again whole its input alone is kept; adapters keep inputs of their own.
 void check_attention_alone(const TrainingSpec& training, Checks& checks) {
   if (training.offload_activations) return;
-  checks.require(training.recompute != TrainingSpec::Recompute::full,
-                 "training.offload.activations",
-                 "is attention but training.recompute full keeps nothing of it, allowed: a part "
-                 "from 0 to 1");
+  checks.require(
+      training.recompute != TrainingSpec::Recompute::full, "training.offload.activations",
+      "is attention, which training.recompute full does not keep, allowed: a part from 0 "
+      "to 1");
   checks.require(!training.adapters.any(), "training.offload.activations",
                  "is attention but training.adapters keep inputs of their own, allowed: a part "
                  "from 0 to 1");

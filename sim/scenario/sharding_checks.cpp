@@ -310,8 +310,8 @@ void check_states(const WorkloadSpec& workload, bool synthetic, Checks& checks) 
     checks.require(!none || workload.communication.gradient_precision ==
                                 CommunicationSpec::GradientPrecision::bf16,
                    "training.master_weights",
-                   "is none but communication.gradient.precision is fp32, allowed: full, or "
-                   "gradients in bf16");
+                   "needs gradients in bf16 with this value, allowed: full, or "
+                   "communication.gradient.precision bf16");
   checks.require(!synthetic || training.master_weights != TrainingSpec::MasterWeights::stored,
                  "training.master_weights",
                  "is stored but the workload has no operators, allowed: full");

@@ -290,8 +290,8 @@ TEST(MegatronDeepSpeed, ExpertsInLayersWhoseNumberIsMissingAreAnError) {
   const test::TemporaryFiles files;
   const std::string script =
       files.write("train.sh",
-                  "deepspeed --num_gpus 8 pretrain_gpt.py --num-experts 8 --deepspeed "
-                  "--deepspeed_config gone.json --bf16\n");
+                  "deepspeed --num_gpus 8 pretrain_gpt.py --hidden-size 512 --num-experts 8 "
+                  "--deepspeed --deepspeed_config gone.json --bf16\n");
   EXPECT_TRUE(has(complaint(script, on(8)), "--num-layers: is missing"))
       << complaint(script, on(8));
 }

@@ -305,6 +305,26 @@ const std::string small_config =
     "\"num_hidden_layers\": 8, \"num_attention_heads\": 16, \"vocab_size\": 32000, "
     "\"tie_word_embeddings\": false}";
 
+TEST(ImportKinds, ListsAndVariablesOfMegatronsTests) {
+  const std::string text =
+      "ENV_VARS: {CUDA_DEVICE_MAX_CONNECTIONS: 1}\nMODEL_ARGS:\n"
+      "  --num-layers: 8\n  --hidden-size: 1024\n  --num-attention-heads: 16\n"
+      "  --seq-length: 1024\n  --max-position-embeddings: 1024\n  --micro-batch-size: 1\n"
+      "  --global-batch-size: ${GBS}\n  --tensor-model-parallel-size: ${TP}\n"
+      "  --use-flash-attn: ${FLASH}\n  --bf16: true\n  --vocab-size: 32000\n"
+      "  --recompute-granularity: selective\n  --recompute-modules: \"[mlp]\"\n";
+  ImportOptions options = of_size(8);
+  const Answer open = answer_of("vars.yaml", text, options);
+  EXPECT_TRUE(has(open.wrong,
+                  "--global-batch-size: has no value, as GBS is not set; give --env "
+                  "GBS=VALUE"))
+      << open.wrong;
+  EXPECT_TRUE(has(open.wrong, "--use-flash-attn: takes no value, but has '${FLASH}'"));
+  options.environment = {"GBS=32", "TP=2", "FLASH=true"};
+  expect_keys(answer_of("vars.yaml", text, options),
+              {"parallel.tp=2", "training.global_batch=32", "training.recompute={modules: [mlp]}"});
+}
+
 TEST(ImportKinds, LlamaFactoryIsTheTrainerUnderItsNames) {
   const test::TemporaryFiles files;
   files.write("models/small/config.json", small_config);
@@ -417,6 +437,103 @@ TEST(ImportKinds, ScriptsOfTheTrainer) {
               {"training.adapters.rank=8", "training.adapters.targets=all"});
   EXPECT_TRUE(has(answer_of(files.write("cli.sh", "llamafactory-cli train x.yaml\n"), {}).wrong,
                   "give that file"));
+}
+
+TEST(ImportKinds, RebuildsAsLlamaFactoryAndTheTrainerBehindItDo) {
+  const test::TemporaryFiles files;
+  files.write("small/config.json", small_config);
+  const auto rebuilt = [&](const std::string& words) {
+    return answer_of(files.write("gc.yaml",
+                                 "model_name_or_path: small\nfinetuning_type: lora\n"
+                                 "cutoff_len: 4096\nbf16: true\n" +
+                                     words),
+                     of_size(8));
+  };
+  expect_keys(rebuilt("gradient_checkpointing: true\n"), {"training.recompute=full"});
+  expect_keys(rebuilt("gradient_checkpointing: false\n"), {"training.recompute=full"});
+  const std::string off = "disable_gradient_checkpointing: true\n";
+  expect_keys(rebuilt(off), {"training.recompute=none"});
+  expect_keys(rebuilt(off + "gradient_checkpointing: false\n"), {"training.recompute=none"});
+  expect_keys(rebuilt(off + "gradient_checkpointing: true\n"), {"training.recompute=full"});
+  expect_keys(rebuilt("use_unsloth_gc: true\n"),
+              {"training.recompute=full", "training.offload.activations=1"});
+  // a second model beside the first
+  EXPECT_TRUE(has(rebuilt("use_asft_loss: true\n").wrong, "a second model"));
+}
+
+TEST(ImportKinds, StepsThatNoKeyHasAreNamedOnce) {
+  const test::TemporaryFiles files;
+  const auto said = [&](const std::string& text) {
+    return answer_of(files.write("other.yaml", text), of_size(8)).wrong;
+  };
+  const std::string factory = "model_name_or_path: a/b\ntemplate: qwen3\n";
+  const std::string lora = factory + "finetuning_type: lora\nbf16: true\n";
+  const std::string axolotl = "base_model: a/b\nsequence_len: 2048\nbf16: true\n";
+  const std::pair<std::string, std::string> named[] = {
+      {lora + "use_kt: true\nkt_config:\n  kt_backend: AMXINT8\nkt_cpu_activation: retain\n",
+       "other.yaml:5:1: use_kt: keeps experts on processors of the host"},
+      {lora + "tensor_model_parallel_size: 4\nsequence_parallel: true\n", "--arguments LOG"},
+      {factory + "export_dir: x\nexport_size: 5\n", "exports a model"},
+      {factory + "infer_backend: vllm\n", "serves a model"},
+      {axolotl + "qat:\n  weight_dtype: int4\n  group_size: 256\n", "quantization-aware"},
+      {axolotl + "quantization:\n  weight_dtype: int4\n", "quantizes a model"},
+      {axolotl + "diffusion:\n  eps: 0.01\n", "trains a diffusion model"}};
+  for (const auto& [text, words] : named) {
+    const std::string wrong = said(text);
+    EXPECT_TRUE(has(wrong, words)) << text << wrong;
+    EXPECT_EQ(wrong.find('\n'), std::string::npos) << wrong;
+  }
+}
+
+TEST(ImportKinds, SmallStatesOfAdamAreTakenBesideAdapters) {
+  const test::TemporaryFiles files;
+  files.write("small/config.json", small_config);
+  const std::string text =
+      "base_model: small\nsequence_len: 2048\nbf16: auto\ngradient_checkpointing: offload\n"
+      "optimizer: paged_adamw_8bit\n";
+  expect_keys(answer_of(files.write("qlora.yaml", text + "adapter: qlora\n"), of_size(8)),
+              {"training.first_moment=fp8", "training.second_moment=fp8", "training.recompute=full",
+               "training.offload.activations=1"});
+  const std::string shared = text + "fsdp_config:\n  sharding_strategy: FULL_SHARD\n";
+  EXPECT_TRUE(
+      has(answer_of(files.write("full.yaml", shared), of_size(8)).wrong, "those of the embedding"));
+  const auto groups = [&](const std::string& sizes) {
+    return answer_of(files.write("groups.yaml",
+                                 "base_model: small\nsequence_len: 2048\nbf16: "
+                                 "auto\nfsdp_config:\n  reshard_after_forward: "
+                                 "true\nfsdp: [full_shard]\n" +
+                                     sizes),
+                     of_size(16));
+  };
+  expect_keys(groups("dp_shard_size: 4\ndp_replicate_size: 2\ntensor_parallel_size: 2\n"),
+              {"parallel.dp_replicate=2", "parallel.tp=2", "parallel.zero=3"});
+  EXPECT_TRUE(has(groups("dp_shard_size: 4\ndp_replicate_size: 2\n").wrong, "the DP of 16"));
+}
+
+TEST(ImportKinds, WeightsThatAreLoadedInBf16AreTrainedSo) {
+  const test::TemporaryFiles files;
+  const std::string published = small_config.substr(0, small_config.size() - 1);
+  files.write("small/config.json", published + ", \"torch_dtype\": \"bfloat16\"}");
+  const std::vector<std::string> half{"training.precision=bf16",
+                                      "training.master_weights=none",
+                                      "training.first_moment=bf16",
+                                      "training.second_moment=bf16",
+                                      "communication.gradient.precision=bf16",
+                                      "communication.gradient.bucket=13107200"};
+  // `expr` is the one command that is followed: its answer is arithmetic.
+  const Answer swift =
+      answer_of(files.write("swift.sh",
+                            "nproc=8\nNPROC_PER_NODE=$nproc swift sft --model small "
+                            "--tuner_type full --max_length 4096 "
+                            "--gradient_accumulation_steps $(expr 32 / $nproc)\n"),
+                {});
+  expect_keys(swift, half);
+  expect_keys(swift, {"training.global_batch=32", "cluster.devices=8"});
+  expect_keys(answer_of(files.write("pure.yaml",
+                                    "model_name_or_path: small\ncutoff_len: 4096\n"
+                                    "finetuning_type: full\npure_bf16: true\n"),
+                        of_size(8)),
+              half);
 }
 
 /// Whether a scenario with such a model has this key: another one is said not to be known.

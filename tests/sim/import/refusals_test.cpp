@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 
 #include "sim/import/flags.hpp"
@@ -256,6 +257,20 @@ TEST(ImportRefusals, Traps) {
   EXPECT_FALSE(has(said("msl_deepseek32_671b.sh", atlas), "--enable-dsa-indexer"));
   EXPECT_TRUE(
       has(refusal("--global-batch-size 32 --step-batch-size-schedule 0:1"), "does not go with"));
+}
+
+TEST(ImportRefusals, NumbersThatNoRunCanHave) {
+  for (const char* words :
+       {"--rotary-base -1", "--rotary-base 0", "--attention-dropout 2", "--attention-dropout -0.1",
+        "--hidden-dropout 2", "--hidden-dropout -1", "--distributed-timeout-minutes -5",
+        "--rotary-percent 1.5", "--norm-epsilon -1e-5", "--num-layers 8.0", "--seq-length 1e3"}) {
+    const std::string said = refusal(words), flag(words, std::strchr(words, ' '));
+    EXPECT_TRUE(has(said, "stepcast_refusal.sh:1:")) << words << said;
+    EXPECT_TRUE(has(said, flag + ": is ")) << words << said;
+  }
+  for (const char* words : {"--eval-iters -1", "--rotary-base 500000", "--rotary-percent 0.5",
+                            "--attention-dropout 0.0", "--lr 1e-5"})
+    EXPECT_EQ(refusal(words), "");
 }
 
 TEST(ImportRefusals, WarnsOfFlagsThatDoNotCount) {

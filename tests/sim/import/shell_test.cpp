@@ -50,6 +50,11 @@ TEST(Shell, KnowsDefaultsAndArithmetic) {
   EXPECT_EQ(flags("A=2; B=$((A**3 % 5 + (7-1)/4)); python t.py --x $B"), "--x=4");
   EXPECT_EQ(flags("F=a/b/c.json; python t.py --x ${F##*/} --y ${F%.json} --n ${#F}"),
             "--x=c.json --y=a/b/c --n=10");
+  EXPECT_EQ(flags("N=4; python t.py --x $(expr 17 / $N + 1) --y `expr 3 \\* 5 % 4`"),
+            "--x=5 --y=3");
+  for (const char* words : {"expr 010 + 1", "expr $(id) + 1", "expr 2 '*' 3 | cat", "expr 1 +",
+                            "expr length abc", "expr 3 + x"})
+    EXPECT_NE(flags("python t.py --x $(" + std::string(words) + ")"), "--x=11") << words;
 }
 
 TEST(Shell, DecidesConditions) {

@@ -46,6 +46,7 @@ inline const std::vector<Trial> trainer_trials{
     {"--max_length", "512", no_length},
     {"--block_size", "512", no_length},
     {"--cutoff_len", "512", no_length},
+    {"--max_seq_len", "512", no_length},
     {"--bf16", "True", {{"--bf16", gone}}},
     {"--fp16", "True", {{"--bf16", gone}}},
     {"--deepspeed", "zero2.json", {{"--deepspeed", gone}, {"--use_lora", "True"}}},
@@ -64,16 +65,19 @@ inline const Keys factory_base{{"model_name_or_path", "small"},      {"stage", "
                                {"per_device_train_batch_size", "2"}, {"bf16", "true"},
                                {"deepspeed", "zero2.json"}};
 inline const Keys factory_adapted = with(factory_base, {{"finetuning_type", "lora"}});
-inline const std::vector<Trial> factory_trials{{"model_name_or_path", "routed"},
-                                               {"bf16", "true", {{"bf16", gone}}},
-                                               {"fp16", "true", {{"bf16", gone}}},
-                                               {"deepspeed", "zero2.json", {{"deepspeed", gone}}},
-                                               {"fsdp", "shard_grad_op", {{"deepspeed", gone}}},
-                                               {"flash_attn", "disabled"},
-                                               {"optim", "adamw_torch"},
-                                               {"finetuning_type", "lora"},
-                                               {"lora_target", "[q_proj, v_proj]", {}, 1},
-                                               {"quantization_bit", "4", {}, 1}};
+inline const std::vector<Trial> factory_trials{
+    {"model_name_or_path", "routed"},
+    {"bf16", "true", {{"bf16", gone}}},
+    {"fp16", "true", {{"bf16", gone}}},
+    {"deepspeed", "zero2.json", {{"deepspeed", gone}}},
+    {"fsdp", "shard_grad_op", {{"deepspeed", gone}}},
+    {"flash_attn", "disabled"},
+    {"optim", "adamw_torch"},
+    {"finetuning_type", "lora"},
+    {"lora_target", "[q_proj, v_proj]", {}, 1},
+    {"gradient_checkpointing", "true", {{"disable_gradient_checkpointing", "true"}}},
+    {"pure_bf16", "true", {{"deepspeed", gone}}},
+    {"quantization_bit", "4", {}, 1}};
 
 inline const Keys axolotl_base{{"base_model", "small"},
                                {"sequence_len", "1024"},
@@ -91,6 +95,7 @@ inline const std::vector<Trial> axolotl_trials{
     {"deepspeed", "zero2.json", {{"deepspeed", gone}}},
     {"fsdp", "[shard_grad_op]", {{"deepspeed", gone}}},
     {"fsdp_config.fsdp_sharding_strategy", "SHARD_GRAD_OP", {}, 2},
+    {"fsdp_config.sharding_strategy", "SHARD_GRAD_OP", {}, 2},
     {"attn_implementation", "eager"},
     {"optimizer", "adamw_torch"},
     {"adapter", "lora"},

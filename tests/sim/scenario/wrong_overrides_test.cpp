@@ -330,8 +330,8 @@ const WrongOverride wrong_overrides[] = {
      "the model has experts, allowed: moe, moe_act, shared_experts"},
     {"no_master_weights_beside_fp32_gradients",
      {"training.master_weights=none"},
-     "--set training.master_weights=none: training.master_weights: is none but "
-     "communication.gradient.precision is fp32, allowed: full, or gradients in bf16"},
+     "--set training.master_weights=none: training.master_weights: needs gradients in bf16 with "
+     "this value, allowed: full, or communication.gradient.precision bf16"},
     {"an_activation_of_no_dense_layer",
      {"training.recompute={modules: [mlp_act]}", "model.moe.first_dense=0"},
      "--set training.recompute={modules: [mlp_act]}: training.recompute: names mlp_act but every "
@@ -343,8 +343,8 @@ const WrongOverride wrong_overrides[] = {
     {"attention_that_is_not_kept",
      {"training.recompute=full", "training.offload.activations=attention",
       "cluster.host.device_link.bandwidth=64GB/s"},
-     "--set training.offload.activations=attention: training.offload.activations: is attention but "
-     "training.recompute full keeps nothing of it, allowed: a part from 0 to 1"},
+     "--set training.offload.activations=attention: training.offload.activations: is attention, "
+     "which training.recompute full does not keep, allowed: a part from 0 to 1"},
     {"a_module_inside_another",
      {"training.recompute={modules: [moe, moe_act]}"},
      "--set training.recompute={modules: [moe, moe_act]}: training.recompute: names moe and its "
