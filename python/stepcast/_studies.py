@@ -121,10 +121,15 @@ def _options(values: Mapping[str, Value]) -> List[str]:
 def scale(scenario: Scenario, devices: Sequence[int], *, strong: bool = False,
           timeout: Optional[float] = None, **overrides: Value) -> Any:
     """The scaling curve over numbers of devices, weak (the batch grows) unless ``strong``: a
-    DataFrame, or a list of dicts, with ``scaling_efficiency``."""
+    DataFrame, or a list of dicts, with ``scaling_efficiency``. ``attrs["published"]`` has the
+    published curves of that model and device, each with ``curve``, ``source``, ``same_plan`` and
+    ``points``."""
     options = ["--devices", ",".join(str(int(n)) for n in devices), "--strong" if strong else "--weak"]
     options += set_arguments(overrides_of(None, overrides))
-    return frame(_json("scale", [], scenario, options, timeout)["points"])
+    answer = _json("scale", [], scenario, options, timeout)
+    table = frame(answer["points"])
+    table.attrs["published"] = answer.get("published", [])
+    return table
 
 
 def plan(scenario: Scenario, *, top: int = 10, timeout: Optional[float] = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import importlib
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 
 def _pandas() -> Any:
@@ -15,7 +15,11 @@ def _pandas() -> Any:
 
 
 class Rows(List[Dict[str, Any]]):
-    """A list of dicts that a notebook shows as a table."""
+    """A list of dicts that a notebook shows as a table. ``attrs`` has what is no row, as that of a DataFrame."""
+
+    def __init__(self, rows: Iterable[Dict[str, Any]] = ()) -> None:
+        super().__init__(rows)
+        self.attrs: Dict[str, Any] = {}
 
     def _repr_html_(self) -> str:
         columns = list(dict.fromkeys(key for row in self for key in row))

@@ -30,6 +30,7 @@ bool dense(const MeasuredRow& row) { return !row.experts; }
 struct NamedClass {
   std::string name;
   Chooser has;
+  std::string rows = {};  ///< "dense steps on H100": what its rows are
 };
 using Widening = std::vector<NamedClass>;
 
@@ -160,27 +161,33 @@ IntervalClass interval_class(const Rows& unseen, const Widening& classes,
 /// Classes by type of hardware of the rows that `kind` chooses, which `word` names.
 Widening of_type(const HardwareType& type, const std::string& word,
                  bool (*kind)(const MeasuredRow&)) {
+  const std::string steps = kind == with_experts ? "MoE steps" : "dense steps";
   return {{fmt::format("{}, {}", word, type.name),
-           [&type, kind](const MeasuredRow& row) { return kind(row) && type.has(row); }},
-          {word, kind},
-          {"all", any}};
+           [&type, kind](const MeasuredRow& row) { return kind(row) && type.has(row); },
+           fmt::format("{} on {}", steps, type.name)},
+          {word, kind, steps},
+          {"all", any, "steps"}};
 }
 Widening memory_of_type(const HardwareType& type) {
-  return {{fmt::format("memory, {}", type.name), type.has}, {"memory", any}};
+  return {{fmt::format("memory, {}", type.name), type.has,
+           fmt::format("peaks of memory on {}", type.name)},
+          {"memory", any, "peaks of memory"}};
 }
 
-/// The range with the class that it was taken from, and which devices of the narrowest class ran
-/// rows.
+/// The range with the rows that it was taken from, and which devices of the narrowest class ran
+/// some: by data sheet, behind a name for people.
 std::string range_text(const Rows& rows, const Widening& classes, Quotient quotient) {
   const QuotientRange range = range_of(rows, classes, quotient);
   const NamedClass& of = class_of(rows, classes);
   std::set<std::string> names;
-  for (const MeasuredRow* row : chosen_rows(rows, classes.front().has)) names.insert(row->device);
+  for (const MeasuredRow* row : chosen_rows(rows, classes.front().has))
+    names.insert(row->device + "@" + row->hardware);
   const std::vector<std::string> devices{names.begin(), names.end()};
   return fmt::format(
       "low: {{value: {:.4g}, source: fitted}}, high: {{value: {:.4g}, source: fitted}},\n"
-      "    class: \"{}\", wider: {}, devices: [{}]",
-      range.low, range.high, of.name, &of != &classes.front(), joined(devices));
+      "    class: \"{} measured {}\", wider: {}, devices: [{}]",
+      range.low, range.high, chosen_rows(rows, of.has).size(), of.rows, &of != &classes.front(),
+      joined(devices));
 }
 
 /// `interval.plain` of a hardware type; nothing where no question was asked.

@@ -9,6 +9,7 @@
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/topology/hardware_id.hpp"
 
 namespace stepcast {
 namespace {
@@ -71,6 +72,7 @@ MeasuredRow measured(const PublishedRow& row, const RowForecast& forecast) {
   result.family = row.family;
   result.file = row.file;
   result.device = s.cluster.device.name;
+  result.hardware = hardware_id(s.cluster.device);
   result.framework = row.framework;
   result.label = row.label;
   result.model = !s.synthetic;

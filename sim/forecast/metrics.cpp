@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "stepcast/sim/scenario/applied_framework.hpp"
+#include "stepcast/topology/hardware_id.hpp"
 
 namespace stepcast {
 namespace {
@@ -27,16 +28,20 @@ double matmul_peak(const Scenario& scenario) {
 RangeOrigin origin_of(const ClassRange& range, const ClusterSpec& cluster) {
   RangeOrigin origin{range.of, {}, {}};
   if (range.of.empty()) return origin;
+  // Files name a device and, behind an @, its data sheet, which alone counts.
+  const auto measured = [&range](const DeviceSpec& device) {
+    const std::string id = "@" + hardware_id(device);
+    return std::ranges::any_of(range.devices,
+                               [&id](const std::string& of) { return of.ends_with(id); });
+  };
+  if (range.wider) origin.note = "few on this device";
+  if (cluster.kinds.empty() && !measured(cluster.device)) origin.note = "none on this device";
   // Kinds of nodes take the place of the cluster's own device.
-  std::vector<std::string> devices{cluster.device.name};
-  if (!cluster.kinds.empty()) devices.clear();
-  for (const NodeKind& kind : cluster.kinds) devices.push_back(kind.device.name);
-  for (const std::string& device : devices)
-    if (std::ranges::find(range.devices, device) == range.devices.end()) {
-      origin.note = "no row of " + device;
-      return origin;
+  for (const NodeKind& kind : cluster.kinds)
+    if (!measured(kind.device)) {
+      origin.note = "none on " + kind.device.name;
+      break;
     }
-  if (range.wider) origin.note = "few rows of " + devices.front();
   return origin;
 }
 
@@ -68,7 +73,7 @@ void add_memory(Metrics& m, const Scenario& scenario, const Forecast& forecast) 
 
 std::string RangeOrigin::clause() const {
   std::string text;
-  if (!note.empty()) text += ", of " + of + ": " + note;
+  if (!note.empty()) text += ", taken from " + of + ", " + note;
   if (!why.empty()) text += (text.empty() ? ", " : "; ") + why;
   return text;
 }

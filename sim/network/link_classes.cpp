@@ -60,14 +60,12 @@ LinkLoads merged(LinkLoads instances) {
 
 double LinkClasses::Class::load_of(std::uint32_t flow) const { return of_flow(loads, flow); }
 
-/// Where no share divides all weights, one is a 1024th of the largest of a single instance: rounded
-/// one by one, instances are as many shares whether they are one flow or several.
+/// Where no share divides all weights, one is a 1024th of the largest. Both is asked of single
+/// instances, which are the same whether they are one flow or several: folded or not.
 double LinkClasses::Class::count_shares() {
-  const auto exact = common_share(loads);
-  const double share = exact.value_or(largest_of(instances) / most_shares);
-  const LinkLoads& counted = exact ? loads : instances;
+  const double share = common_share(instances).value_or(largest_of(instances) / most_shares);
   // At least one share: a flow without any would not feel the link at all.
-  for (const auto& [flow, weight] : counted)
+  for (const auto& [flow, weight] : instances)
     shares.emplace_back(flow, std::max(1.0, std::round(weight / share)));
   shares = merged(std::move(shares));
   return share;
@@ -91,7 +89,7 @@ void LinkClasses::finish() {
 void LinkClasses::enter(Class& c) {
   c.in_engine = true;
   c.index = static_cast<std::uint32_t>(bandwidths_.size());
-  rounded_ = rounded_ || !common_share(c.loads);
+  rounded_ = rounded_ || !common_share(c.instances);
   bandwidths_.push_back(c.bandwidth / c.count_shares());
 }
 

@@ -16,7 +16,7 @@ const signed = share => `${share >= 0 ? '+' : '-'}${(100 * Math.abs(share)).toFi
 const SHARES = ['mfu', 'bubble_ratio'];
 const moved = (id, value, before) => SHARES.includes(id)
   ? `${value >= before ? '+' : '-'}${(100 * Math.abs(value - before)).toFixed(1)} points` : signed(value / before - 1);
-const originClause = of => of && of.note ? `, of ${of.class}: ${of.note}` : '';
+const originClause = of => of && of.note ? `, taken from ${of.class}, ${of.note}` : '';
 const between80 = (low, high, text, of) => low === null || low === undefined ? undefined : `80 %: ${text(low)} to ${text(high)}${originClause(of)}`;
 const fullest = result => result.stages.reduce((most, s) => s.memory_bytes && (!most || s.memory_bytes.peak > most.peak) ? s.memory_bytes : most, null);
 /* The host that keeps most, where something is offloaded and the size of hosts is known. */

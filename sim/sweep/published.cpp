@@ -10,6 +10,7 @@
 #include "stepcast/base/csv.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/topology/hardware_id.hpp"
 
 namespace stepcast {
 namespace {
@@ -42,14 +43,15 @@ std::vector<PublishedRow> published_rows(const fs::path& file) {
 
 std::int64_t experts(const ModelSpec& model) { return model.moe ? model.moe->experts : 0; }
 
-/// The same layers of the same width and experts, and as many parameters to a fiftieth, on the same
-/// device.
+/// The same layers of the same width and experts, and as many parameters to a fiftieth, on devices
+/// of the same data sheet.
 bool alike(const Scenario& a, const Scenario& b) {
   constexpr double part = 0.02;
   const ModelSpec &left = a.workload.model, &right = b.workload.model;
   const double parameters = count_parameters(left).total;
-  return a.cluster.device.name == b.cluster.device.name && left.layers == right.layers &&
-         left.hidden == right.hidden && experts(left) == experts(right) &&
+  return hardware_id(a.cluster.device) == hardware_id(b.cluster.device) &&
+         left.layers == right.layers && left.hidden == right.hidden &&
+         experts(left) == experts(right) &&
          std::abs(count_parameters(right).total - parameters) < part * parameters;
 }
 

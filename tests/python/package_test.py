@@ -275,6 +275,8 @@ class Studies(unittest.TestCase):
         rows = self.rows(stepcast.scale(FLAGSHIP, [1024, 2048]))
         self.assertEqual([row["devices"] for row in rows], [1024, 2048])
         self.assertEqual(rows[0]["scaling_efficiency"], 1)
+        published = stepcast.scale("gpt3-175b.yaml", [128, 256]).attrs["published"]
+        self.assertEqual([point["devices"] for point in published[0]["points"]], [128, 256])
 
     def test_compare(self):
         before, after = stepcast.forecast(FLAGSHIP), stepcast.forecast(FLAGSHIP, training__micro_batch=2)

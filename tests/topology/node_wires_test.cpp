@@ -2,6 +2,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <boost/graph/breadth_first_search.hpp>
 #include <set>
 
 #include "stepcast/base/errors.hpp"
@@ -94,6 +95,46 @@ TEST(NodeWires, WaysAreShortestAndJoined) {
 }
 
 // A sender's share of a line of d is d / 8 of its messages on each wire.
+/// By Boost.Graph: how many wires there are at least from a vertex to each other one, without the
+/// failed ones; 0 where there is no way.
+std::vector<std::size_t> fewest_wires(const NodeWires& wires, std::uint32_t from,
+                                      const std::set<std::uint32_t>& failed) {
+  boost::adjacency_list<> graph(wires.devices() + wires.switches());
+  for (std::uint32_t w = 0; w < wires.count(); ++w)
+    if (!failed.contains(w)) add_edge(wires.wire(w).from, wires.wire(w).to, graph);
+  std::vector<std::size_t> distances(num_vertices(graph));
+  const auto recorded = boost::record_distances(distances.data(), boost::on_tree_edge());
+  breadth_first_search(graph, from, visitor(boost::make_bfs_visitor(recorded)));
+  return distances;
+}
+
+TEST(NodeWires, AGraphHasNoShorterWaysWhateverFails) {
+  EXPECT_TRUE(rc::check([] {
+    const auto devices = *rc::gen::inRange<std::int64_t>(2, 8);
+    GraphFabric graph{.switches = *rc::gen::inRange<std::int64_t>(0, 4)};
+    const std::int64_t all = devices + graph.switches;
+    // A line joins all; other wires at random.
+    for (std::int64_t v = 1; v < all; ++v) graph.links.push_back({{v - 1, v}, wire});
+    for (std::int64_t a = 0; a < all; ++a)
+      for (std::int64_t b = a + 2; b < all; ++b)
+        if (*rc::gen::inRange(0, 3) == 0) graph.links.push_back({{a, b}, wire});
+    const NodeWires wires(graph, devices);
+    std::set<std::uint32_t> failed;
+    for (int i = *rc::gen::inRange(0, 4); i > 0; --i)
+      failed.insert(*rc::gen::inRange(0U, wires.count()));
+    std::vector<std::uint32_t> way;
+    for (std::uint32_t a = 0; a < devices; ++a) {
+      const auto whole = fewest_wires(wires, a, {}), left = fewest_wires(wires, a, failed);
+      for (std::uint32_t b = 0; b < devices; ++b) {
+        way.clear();
+        wires.route(a, b, way);
+        RC_ASSERT(way.size() == whole[b]);
+        RC_ASSERT(wires.way_around(a, b, failed).size() == left[b]);
+      }
+    }
+  }));
+}
+
 TEST(NodeWires, AnExchangeLoadsAllWiresOfATorusAlike) {
   const NodeWires wires(TorusFabric{sides({4, 8, 4})}, 128);
   EXPECT_EQ(wires.count(), 128U * 6);

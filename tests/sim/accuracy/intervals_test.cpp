@@ -16,6 +16,7 @@ void add(Ledger& ledger, const std::string& family, const std::string& device, i
     MeasuredRow row;
     row.family = family;
     row.device = device;
+    row.hardware = "1";
     row.label = RowLabel::foreign;
     row.published = scale * (1 + 0.01 * i);
     row.forecast = 1;
@@ -124,7 +125,8 @@ TEST(Intervals, MemoryIsOfTheRowsThatReportIt) {
           .front()
           .text.find(
               "memory: {low: {value: 1.1, source: fitted}, high: {value: 1.9, source: fitted},\n"
-              "    class: \"memory, A100\", wider: false, devices: [a100]}"),
+              "    class: \"51 measured peaks of memory on A100\", wider: false, devices: "
+              "[a100@1]}"),
       std::string::npos);
 }
 
@@ -149,9 +151,11 @@ TEST(Intervals, OfAHardwareTypeArePartsOfItsClusterFile) {
   EXPECT_NE(files[0].text.find("extends: a100.yaml\n"), std::string::npos);
   EXPECT_NE(files[0].text.find("interval: {low: {value: 1.1, source: fitted}, high: {value: 1.9"),
             std::string::npos);
-  EXPECT_NE(files[0].text.find("class: \"dense, A100\", wider: false, devices: [a100]"),
+  EXPECT_NE(files[0].text.find(
+                "class: \"101 measured dense steps on A100\", wider: false, devices: [a100@1]"),
             std::string::npos);
-  EXPECT_NE(files[0].text.find("class: \"all\", wider: true, devices: []"), std::string::npos);
+  EXPECT_NE(files[0].text.find("class: \"101 measured steps\", wider: true, devices: []"),
+            std::string::npos);
 }
 
 TEST(Intervals, OfPlainQuestionsAreThoseOfTheirOwnForecasts) {

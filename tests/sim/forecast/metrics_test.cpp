@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "stepcast/sim/scenario/applied_framework.hpp"
+#include "stepcast/topology/hardware_id.hpp"
 
 namespace stepcast {
 namespace {
@@ -95,24 +96,33 @@ TEST(Metrics, AQuestionWhoseFrameworkIsAssumedHasTheIntervalOfPlainQuestions) {
   EXPECT_EQ(metrics_of(known, step()).step_time_of.clause(), ", framework assumed");
 }
 
-/// What a run says of an interval whose class is this.
-RangeOrigin said(const ClassRange& range, const std::string& device) {
+/// A device that is told apart by its memory alone.
+DeviceSpec device_of(double gigabytes) {
+  DeviceSpec device;
+  device.name = "any";
+  device.memory_capacity = Bytes{gigabytes * 1e9};
+  return device;
+}
+
+/// What a run on it says of an interval whose class is this.
+RangeOrigin said(const ClassRange& range, double gigabytes) {
   Scenario known = scenario();
-  known.cluster.device.name = device;
+  known.cluster.device = device_of(gigabytes);
   known.cluster.interval.emplace();
   known.cluster.interval->steps = range;
   return metrics_of(known, step()).step_time_of;
 }
 
 TEST(Metrics, AnIntervalSaysWhenItIsOfAWiderClassThanItsDevice) {
-  const ClassRange own{{0.9, 1.25}, "dense, H100", false, {"h100", "h800"}};
-  EXPECT_EQ(said(own, "h800").of, "dense, H100");
-  EXPECT_EQ(said(own, "h800").clause(), "");
-  EXPECT_EQ(said(own, "h200").clause(), ", of dense, H100: no row of h200");
-  const ClassRange wider{{0.9, 1.25}, "experts", true, {"a800"}};
-  EXPECT_EQ(said(wider, "a800").clause(), ", of experts: few rows of a800");
-  EXPECT_EQ(said(wider, "a100").clause(), ", of experts: no row of a100");
-  EXPECT_EQ(said(ClassRange{{0.9, 1.25}}, "h200").clause(), "");  // a file that does not tell
+  const auto names = [](double gigabytes) { return "h@" + hardware_id(device_of(gigabytes)); };
+  const ClassRange own{{0.9, 1.25}, "20 measured dense steps", false, {names(80), names(96)}};
+  EXPECT_EQ(said(own, 96).of, "20 measured dense steps");
+  EXPECT_EQ(said(own, 96).clause(), "");
+  EXPECT_EQ(said(own, 141).clause(), ", taken from 20 measured dense steps, none on this device");
+  const ClassRange wider{{0.9, 1.25}, "115 measured MoE steps", true, {names(80)}};
+  EXPECT_EQ(said(wider, 80).clause(), ", taken from 115 measured MoE steps, few on this device");
+  EXPECT_EQ(said(wider, 40).clause(), ", taken from 115 measured MoE steps, none on this device");
+  EXPECT_EQ(said(ClassRange{{0.9, 1.25}}, 141).clause(), "");  // a file that does not tell
 }
 
 /// A peak of 50 on a device of `capacity`, measured peaks between 0.9 and 1.2 of it.

@@ -17,9 +17,9 @@ TEST(LinkShares, AreWholeWhereWeightsHaveACommonPart) {
   LinkClasses links(2);
   links.add(12e9, {{0, 1.5}, {1, 1.0}, {0, 1.5}}, true);
   links.finish();
-  EXPECT_EQ(shares_of(links, 0), 3U);
-  EXPECT_EQ(shares_of(links, 1), 1U);
-  EXPECT_DOUBLE_EQ(links.bandwidths().front(), 12e9);
+  EXPECT_EQ(shares_of(links, 0), 6U);
+  EXPECT_EQ(shares_of(links, 1), 2U);
+  EXPECT_DOUBLE_EQ(links.bandwidths().front(), 24e9);
   EXPECT_DOUBLE_EQ(links.seconds_per_byte(0), 3 / 12e9);
 }
 
@@ -36,6 +36,17 @@ TEST(LinkShares, OfInstancesAddUpWhereWeightsHaveNoCommonPart) {
   EXPECT_EQ(shares_of(folded, 1), shares_of(separate, 2) + shares_of(separate, 3));
   EXPECT_EQ(shares_of(separate, 0), 1024U);
   EXPECT_EQ(shares_of(separate, 1), static_cast<std::uint32_t>(std::round(1024 * b / a)));
+}
+
+// Whether shares are whole is asked of instances: two flows of 600 are one of 1200 when folded.
+TEST(LinkShares, AreWholeFoldedWhereTheyAreWholeSeparately) {
+  LinkClasses folded(2), separate(3);
+  folded.add(10e9, {{0, 600.0}, {0, 600.0}, {1, 1.0}}, true);
+  separate.add(10e9, {{0, 600.0}, {1, 600.0}, {2, 1.0}}, true);
+  EXPECT_FALSE(folded.rounded());
+  EXPECT_FALSE(separate.rounded());
+  EXPECT_EQ(folded.bandwidths(), separate.bandwidths());
+  EXPECT_EQ(shares_of(folded, 0), 1200U);
 }
 
 // Weights are quotients: what all of them are multiplied with is the load of the link alone.

@@ -82,12 +82,13 @@ TEST(PublishedCurves, AreThoseOfTheModelAndTheDevice) {
     return published_curves(devices_sweep(base, {8, 32}, true, search), sized({{8, 1}, {32, 0.8}}),
                             search);
   };
-  const auto other = of({"model.name=other", "training.micro_batch=2", "parallel.tp=2"});
+  const auto other = of(
+      {"model.name=other", "cluster.device.name=other", "training.micro_batch=2", "parallel.tp=2"});
   ASSERT_EQ(other.size(), 1);
   EXPECT_FALSE(other[0].same_plan);
   EXPECT_TRUE(of({"model.layers=8"}).empty());
   EXPECT_TRUE(of({"model.vocabulary=100000"}).empty());
-  EXPECT_TRUE(of({"cluster.device.name=other"}).empty());
+  EXPECT_TRUE(of({"cluster.device.memory.bandwidth=3TB/s"}).empty());
 }
 
 TEST(PublishedCurves, RefuseALineThatIsNone) {

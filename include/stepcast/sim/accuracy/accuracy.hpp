@@ -70,6 +70,7 @@ std::vector<RowForecast> forecast_all(const std::vector<const Scenario*>& scenar
 
 struct MeasuredRow {
   std::string name, family, file, device, framework;
+  std::string hardware;  ///< hardware_id() of the device
   RowLabel label = RowLabel::fitted;
   std::int64_t ranks = 0, zero = 0;
   bool model = true, experts = false;                       ///< model: not a synthetic workload

@@ -16,11 +16,11 @@ const char* name(MemoryFit fit);
 
 /// What an interval is taken from: docs/accuracy.md, Intervals.
 struct RangeOrigin {
-  std::string of;    ///< the class of measured rows ("experts, H100"); empty: not known
+  std::string of;    ///< the measured rows ("115 measured MoE steps"); empty: not known
   std::string note;  ///< why it is wider than rows of this device; empty: it is not
   std::string why;   ///< it is that of plain questions ("framework assumed"); empty: an exact one
-  /// ", of experts, H100: no row of h200-sxm; framework assumed"; empty where nothing is to be
-  /// said.
+  /// ", taken from 115 measured MoE steps, few on this device; framework assumed"; empty where
+  /// nothing is to be said.
   std::string clause() const;
 };
 
