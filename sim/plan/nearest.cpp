@@ -35,7 +35,7 @@ std::string list_text(const std::vector<std::int64_t>& values) {
 struct Leaving {
   std::size_t keys = 0;
   double far = 0;
-  std::string text;
+  std::string text, settings;
 };
 
 /// A number of keys counts before the distance, because one change is easier to make than two small
@@ -46,6 +46,8 @@ Leaving leaving(const PlanSpace& space, const PlanSpace& open, const Strategy& s
                        const std::string& instead) {
     ++result.keys;
     result.text += (result.text.empty() ? "" : ", ") + key + " " + value + " instead of " + instead;
+    result.settings +=
+        (result.settings.empty() ? ", --set '" : " --set '") + key + "=" + value + "'";
   };
   const auto values = values_of(s);
   for (std::size_t k = 0; k < fast_key_count; ++k) {
@@ -75,6 +77,7 @@ std::optional<PlanRelaxation> nearest_of(const PlanSpace& space, PlanSpace open)
         !nearest || std::pair{left.keys, left.far} < std::pair{nearest->keys, nearest->distance};
     if (!nearer || !reader_finding(scenario_of(open, point.strategy)).empty()) continue;
     nearest = {.change = left.text,
+               .settings = left.settings,
                .point = strategy_text(open, point.strategy),
                .keys = left.keys,
                .distance = left.far};

@@ -16,11 +16,12 @@ void refuse_stalls(const PlanSpace& space, const Node& root, const Node& plan, R
     reading.report(place_of(root, path), path, message);
   };
   const bool seeded = space.spec.seeds > 0;
+  const bool drawn = draws_for_seeds(space.bases.front().scenario);
   if (!seeded && stalls != StallsSpec{})
-    refuse("stalls",
-           "are not searched: the bound holds for an intact cluster, allowed: none, or plan.seeds "
-           "above 0, which runs the best points with them");
-  if (seeded && !draws_for_seeds(space.bases.front().scenario))
+    refuse("stalls", std::string("are not searched: the bound holds for an intact cluster, ") +
+                         "allowed: none" +
+                         (drawn ? "; --set 'plan.seeds=8' runs the best points with them" : ""));
+  if (seeded && !drawn)
     reading.report(
         place_of(plan, "seeds"), "plan.seeds",
         "is " + std::to_string(space.spec.seeds) +
@@ -141,11 +142,15 @@ void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const
   if (first.workload.communication.scatter_gather)
     refuse("communication.pipeline.scatter_gather", "is not searched, allowed: false");
   for (const PlanBase& base : space.bases) refuse_base(base.scenario, root, reading);
-  if (!first.schedule.table.empty()) refuse("schedule.table", "is of one shape, allowed: none");
+  if (!first.schedule.table.empty())
+    refuse("schedule.pipeline",
+           "is a table of one shape, allowed: interleaved_1f1b, zb_h1, gpipe, 1f1b");
   if (first.schedule.data.documents)
     refuse("schedule.data.documents", "are not searched, allowed: none");
   const bool uneven = first.workload.moe.routing.distribution != RoutingSpec::Distribution::uniform;
-  if (uneven) refuse("moe.routing", "is not searched unless it is uniform");
+  if (uneven)
+    refuse("moe.routing.distribution",
+           "is not searched, and keys of its own go with it, allowed: uniform");
   refuse_measures(space, plan, reading);
   const auto currency = [](const PlanBase& base) {
     const auto& costs = base.scenario.cluster.costs;
@@ -154,7 +159,7 @@ void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const
   for (const PlanBase& base : space.bases)
     if (currency(base) != currency(space.bases.front()))
       return refuse("cluster.costs.currency", "is that of all points, allowed: one value");
-  if (first.simulate.steps > 1) refuse("simulate.steps", "must be 1 in a plan");
+  if (first.simulate.steps > 1) refuse("simulate.steps", "must be 1 in a plan, allowed: 1");
   if (first.schedule.put_off) refuse("schedule.put_off", "is not searched, allowed: auto");
   if (first.schedule.post_validation)
     refuse("schedule.post_validation", "is not searched: the bound is of one step, allowed: false");

@@ -334,8 +334,8 @@ std::string plan_failure(const PlanSpace& space, const PlanResult& result) {
                         human(p.peak - p.capacity));
   }
   if (result.relaxed) {
-    text += fmt::format("  nearest feasible point: {}: {}\n", result.relaxed->point,
-                        result.relaxed->change);
+    text += fmt::format("  nearest feasible point: {}: {}{}\n", result.relaxed->point,
+                        result.relaxed->change, result.relaxed->settings);
   } else {
     text += "  no other values of the listed keys make a point feasible\n";
   }

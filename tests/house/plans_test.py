@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`stepcast plan` on every shipped scenario finds a plan, or is refused with a remedy that, taken literally, finds one.
 
-Usage: plans_test.py STEPCAST SCENARIOS. It takes minutes: scripts/nightly runs it.
+Usage: plans_test.py STEPCAST SCENARIOS [FOLDER...], of SCENARIOS those at its top unless folders in it are named. It takes minutes: scripts/nightly runs it.
 """
 import os
 import pathlib
@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 STEPCAST, SCENARIOS = sys.argv[1], pathlib.Path(sys.argv[2])
+FOLDERS = sys.argv[3:] or ["."]
 DEPTH = 3  # a remedy may meet another refusal
 
 
@@ -23,15 +24,15 @@ def plan(file, settings):
 def remedies(complaint):
     """For each line what it says to do: settings of its key, or a command that it quotes."""
     for line in complaint.splitlines():
-        quoted = re.search(r"--set '([^']+)'", line)
+        quoted = re.findall(r"--set '([^']+)'", line)
         command = re.search(r"'(stepcast [^']+)'", line)
         found = re.match(r".*?:\d+:\d+: ([\w.]+): .*allowed: (.*)", line) or re.match(r"(--?[\w.-]+|[\w.]+): .*allowed: (.*)", line)
         if quoted:
-            yield "set", [quoted.group(1)]
+            yield "set", quoted
         elif command:
             yield "command", [command.group(1)]
         elif found:
-            yield "set", [f"{found.group(1)}={value}" for value in reversed(found.group(2).split(", "))]
+            yield "set", [f"{found.group(1)}={found.group(2).split(', ')[-1]}"]
 
 
 class Plans(unittest.TestCase):
@@ -49,7 +50,7 @@ class Plans(unittest.TestCase):
             if kind == "command":
                 return self.of_command(values[0], depth - 1, said)
         # All lines at once, each by what it names last: the widest value.
-        return self.answered(file, settings + [values[0] for _, values in steps], depth - 1, said)
+        return self.answered(file, settings + [value for _, values in steps for value in values], depth - 1, said)
 
     def of_command(self, command, depth, said):
         with tempfile.TemporaryDirectory() as folder:
@@ -59,8 +60,8 @@ class Plans(unittest.TestCase):
             return self.answered(file, [], depth, said)
 
     def test_every_shipped_scenario(self):
-        files = sorted(SCENARIOS.glob("*.yaml"))
-        self.assertGreaterEqual(len(files), 14)
+        files = [file for folder in FOLDERS for file in sorted((SCENARIOS / folder).glob("*.yaml"))]
+        self.assertGreaterEqual(len(files), 14 * len(FOLDERS))
         for file in files:
             with self.subTest(file=file.name):
                 said = []
@@ -71,4 +72,4 @@ class Plans(unittest.TestCase):
 
 if __name__ == "__main__":
     os.environ.setdefault("LC_ALL", "C.UTF-8")
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    unittest.main(argv=sys.argv[:1])

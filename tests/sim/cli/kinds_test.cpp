@@ -127,7 +127,8 @@ TEST(Kinds, ValidateFindsWhatAPlanWouldRefuse) {
     EXPECT_EQ(ran.code, 2) << rest;
     return ran.err.substr(ran.err.find("p.yaml"));
   };
-  EXPECT_EQ(said("simulate: {steps: 3}\n"), "p.yaml:7:19: simulate.steps: must be 1 in a plan\n");
+  EXPECT_EQ(said("simulate: {steps: 3}\n"),
+            "p.yaml:7:19: simulate.steps: must be 1 in a plan, allowed: 1\n");
   EXPECT_EQ(said("moe: {overlap: [none, sometimes]}\n").substr(0, 32),
             "p.yaml:7:23: moe.overlap: is 'so");
   EXPECT_EQ(said("plan: {search: {parallel.tp: [1]}}\n"),

@@ -160,6 +160,7 @@ TEST(Plan, SaysWhatStandsInTheWayWhenNothingIsFeasible) {
   EXPECT_EQ(nothing.tightest, "tp*cp*pp does not divide the devices");
   ASSERT_TRUE(nothing.relaxed);
   EXPECT_EQ(nothing.relaxed->change, "parallel.tp 4 instead of 3");
+  EXPECT_EQ(nothing.relaxed->settings, ", --set 'parallel.tp=4'");
 }
 
 /// The nearest feasible point of a space without any.

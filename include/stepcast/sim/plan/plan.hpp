@@ -196,6 +196,7 @@ struct PlanCounts {
 /// The nearest point that can run, where nothing of a space can.
 struct PlanRelaxation {
   std::string change;    ///< what has to give: `parallel.tp 4 instead of 3`
+  std::string settings;  ///< the same for the command line: `, --set 'parallel.tp=4'`
   std::string point;     ///< as strategy_text()
   std::string tightest;  ///< the constraint that alone stands in the way; may be empty
   std::size_t keys = 0;  ///< that leave their lists
