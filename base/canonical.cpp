@@ -6,6 +6,7 @@
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/base/value_visitor.hpp"
 
 namespace stepcast {
 namespace {
@@ -66,19 +67,16 @@ struct Text {
   }
 };
 
-class CanonicalWriter : public Visitor {
+class CanonicalWriter : public ValueVisitor {
  public:
   /// `wanted`: of which keys alone; null: of all.
-  CanonicalWriter(std::string path, std::string& out, const WantedKeys* wanted)
-      : path_{std::move(path)}, out_{out}, wanted_{wanted} {}
+  CanonicalWriter(std::string& out, const WantedKeys* wanted) : out_{out}, wanted_{wanted} {}
 
   void field(const Field& field) override {
     if (is_wanted(field.key)) line(field.key, std::visit(Text{}, field.target));
   }
-  void section(std::string_view key, std::string_view, const Body& body) override {
-    if (!is_wanted(key)) return;
-    CanonicalWriter inner{child(key), out_, wanted_};
-    body(inner);
+  void section(std::string_view key, std::string_view doc, const Body& body) override {
+    if (is_wanted(key)) ValueVisitor::section(key, doc, body);
   }
   void optional_section(std::string_view key, std::string_view doc, bool& present,
                         const Body& body) override {
@@ -89,34 +87,13 @@ class CanonicalWriter : public Visitor {
     if (present) return section(key, doc, body);
     if (is_wanted(key)) line(key, word);
   }
-  void alternatives(std::string_view key, std::string_view, std::size_t& current,
+  void alternatives(std::string_view key, std::string_view doc, std::size_t& current,
                     const std::vector<Alternative>& bodies) override {
     if (is_wanted(key)) line(key, bodies[current].name);
-    bodies[current].body(*this);
+    ValueVisitor::alternatives(key, doc, current, bodies);
   }
-  void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
-    // No line of its own: the keys of a body tell which one it is.
-    bodies[current].body(*this);
-  }
-  void list(std::string_view key, std::string_view doc, std::size_t size,
-            const std::function<void(std::size_t)>&,
-            const std::function<void(Visitor&, std::size_t)>& body) override {
-    for (std::size_t i = 0; i < size; ++i) {
-      section(std::string(key) + "." + std::to_string(i), doc, [&](Visitor& v) { body(v, i); });
-    }
-  }
-  void optional_list(std::string_view key, std::string_view doc, std::size_t size,
-                     const std::function<void(std::size_t)>& resize,
-                     const std::function<void(Visitor&, std::size_t)>& body) override {
-    list(key, doc, size, resize, body);
-  }
-  // No prediction depends on a mapping of paths: only files of many scenarios have such.
-  void paths(std::string_view, std::string_view, const PathMap&) override {}
 
  private:
-  std::string child(std::string_view key) const {
-    return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
-  }
   bool is_wanted(std::string_view key) const {
     return wanted_ == nullptr || (*wanted_)(child(key));
   }
@@ -124,7 +101,6 @@ class CanonicalWriter : public Visitor {
     out_ += child(key) + "=" + std::string(value) + "\n";
   }
 
-  std::string path_;
   std::string& out_;
   const WantedKeys* wanted_;
 };
@@ -133,14 +109,14 @@ class CanonicalWriter : public Visitor {
 
 std::string canonical_text(const Visitor::Body& body) {
   std::string text;
-  CanonicalWriter writer{{}, text, nullptr};
+  CanonicalWriter writer{text, nullptr};
   body(writer);
   return text;
 }
 
 std::string canonical_text(const Visitor::Body& body, const WantedKeys& wanted) {
   std::string text;
-  CanonicalWriter writer{{}, text, &wanted};
+  CanonicalWriter writer{text, &wanted};
   body(writer);
   return text;
 }

@@ -104,8 +104,6 @@ Bill bill_of(const Fabric& fabric) {
   Bill bill;
   bill.facility = costs.facility;
   const auto add = [&](const char* part, const CostItem& item, double count) {
-    // The file knows what was bought better than a count of ports does.
-    count = item.count.value_or(count);
     if (count > 0) bill.rows.push_back({part, count, item.price, item.power});
   };
   const NetworkParts network = network_parts(fabric, costs.switch_ports);

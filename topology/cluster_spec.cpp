@@ -64,12 +64,9 @@ void describe(Visitor& visitor, DeviceSpec& spec) {
                  "start of one task of a kernel that runs already (moe.overlap tiles)",
                  time_range});
   visitor.section(
-      "interference",
-      "time of an operator beside a communication of its layer over its time alone, "
-      "per class",
+      "interference", "time of an operator beside a communication of its layer over its time alone",
       [&](Visitor& v) {
         v.field({"matmul", &spec.interference_matmul, "cube operators", between(1, 1000)});
-        v.field({"vector", &spec.interference_vector, "vector operators", between(1, 1000)});
       });
   describe_states(visitor, spec);
 }

@@ -10,8 +10,6 @@ constexpr Range part_watts = between(0, 1e9);
 void describe(Visitor& visitor, CostItem& item) {
   visitor.field({"price", &item.price, "of one", money});
   visitor.field({"power", &item.power, "that one takes all the time, in watts", part_watts});
-  visitor.field({"count", OptionalNumber{&item.count, "auto"},
-                 "how many there are; auto: as many as the fabric has", between(0, 1e12)});
 }
 
 void describe(Visitor& visitor, CostSpec& spec) {

@@ -77,9 +77,6 @@ void describe(Visitor& visitor, HostSpec& spec) {
   visitor.section("device_link", "link between host and device", [&](Visitor& v) {
     v.field({"bandwidth", &spec.device_link_bandwidth, "per direction", host_rate});
     v.field({"latency", &spec.device_link_latency, "of one transfer", time_range});
-    v.field({"pageable", &spec.pageable_bandwidth,
-             "of one device's copies from or to pageable memory, per direction; 0B/s: not known",
-             host_rate});
     v.section(
         "shared", "where the links of several devices meet: PCIe root, switch, host memory",
         [&](Visitor& w) {
@@ -87,12 +84,6 @@ void describe(Visitor& visitor, HostSpec& spec) {
                    "of all of them together, per direction; 0B/s: they meet nowhere", host_rate});
           w.field({"devices", &spec.shared_devices, "devices that meet there", host_devices});
         });
-  });
-  visitor.section("numa", "NUMA domains of one host (docs/models/offload.md)", [&](Visitor& v) {
-    v.field({"domains", &spec.numa_domains,
-             "memories of one host, each with its part of memory.bandwidth", between(1, 64)});
-    v.field({"link", &spec.numa_link,
-             "between each two of them, per direction; runtime.numa needs it", host_rate});
   });
   visitor.section("pcie", "switches between devices and their host (docs/models/offload.md)",
                   [&](Visitor& v) { describe(v, spec.pcie); });
@@ -119,42 +110,13 @@ void describe(Visitor& visitor, HostSpec& spec) {
   });
 }
 
-/// Threads are in all domains alike; half of what passes by an update is read and half written, so
-/// that a link carries as much each way.
-BytesPerSecond HostSpec::update_bandwidth(NumaPlacement placement) const {
-  const auto domains = static_cast<double>(numa_domains);
-  const bool one = placement == NumaPlacement::first_touch;
-  // First touch leaves all pages in the domain of the
-  // thread that wrote them: one memory serves all.
-  BytesPerSecond whole = memory_efficiency * memory_bandwidth / (one ? domains : 1);
+BytesPerSecond HostSpec::update_bandwidth() const {
+  BytesPerSecond whole = memory_efficiency * memory_bandwidth;
   // The cores of a host may be too few to fill its memory.
   if (cores > 0 && core_bandwidth.value() > 0)
     whole = std::min(whole, static_cast<double>(cores) * core_bandwidth);
-  // Per byte updated, a link carries 1 / (2 domains) with one memory, 1 / domains^2 when pages are
-  // spread; its bandwidth over that is what all updates together may pass (docs/models/offload.md).
-  if (numa_domains > 1 && numa_link.value() > 0 && placement != NumaPlacement::local)
-    whole = std::min(whole, numa_link * (one ? 2 * domains : domains * domains));
   // All devices of a host update at once and have equal parts.
   return whole / static_cast<double>(devices_per_host);
-}
-
-/// Bytes over one link between domains, in one direction, for each byte that a device copies while
-/// all devices of the host copy: from the devices of a domain to the memory of another one.
-double HostSpec::crossing_copies(NumaPlacement placement) const {
-  if (numa_domains < 2 || numa_link.value() <= 0) return 0;
-  const auto domains = static_cast<double>(numa_domains);
-  // Devices spread evenly over the domains; those of a domain share the links that leave it.
-  const double there = static_cast<double>(devices_per_host) / domains;
-  switch (placement) {
-    case NumaPlacement::local:
-      return 0;
-    case NumaPlacement::first_touch:
-      return there;
-    case NumaPlacement::interleaved:
-      break;
-  }
-  // Interleaved pages: of what a domain copies, one part in `domains` lies behind each link.
-  return there / domains;
 }
 
 BytesPerSecond HostSpec::storage_read_bandwidth() const {
@@ -166,16 +128,11 @@ BytesPerSecond HostSpec::storage_write_bandwidth() const {
 }
 
 /// The narrowest place that a copy passes while every device of the host copies too.
-BytesPerSecond HostSpec::offload_bandwidth(NumaPlacement placement, bool pinned) const {
+BytesPerSecond HostSpec::offload_bandwidth() const {
   BytesPerSecond least = device_link_bandwidth;
   if (shared_bandwidth.value() > 0)
     least = std::min(least, shared_bandwidth / static_cast<double>(shared_devices));
   if (pcie.known()) least = std::min(least, pcie.switch_bandwidth);
-  // The driver stages pageable memory through a pinned buffer, which caps a device's own copy.
-  if (!pinned && pageable_bandwidth.value() > 0) least = std::min(least, pageable_bandwidth);
-  // Copies that cross domains share the links between them.
-  const double across = crossing_copies(placement);
-  if (across > 0) least = std::min(least, numa_link / across);
   return least;
 }
 

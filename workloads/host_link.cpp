@@ -5,9 +5,7 @@
 // Transfers between a device and its host, or the drives behind it: docs/models/offload.md.
 namespace stepcast {
 
-BytesPerSecond ProgramBuilder::copy_bandwidth() const {
-  return cluster_.host.offload_bandwidth(spec_.runtime.numa, spec_.training.offload_pinned);
-}
+BytesPerSecond ProgramBuilder::copy_bandwidth() const { return cluster_.host.offload_bandwidth(); }
 
 void ProgramBuilder::to_host(Bytes bytes, std::uint32_t slot, Instructions& out) {
   over_host_link("offload", Stream::to_host, bytes, copy_bandwidth(), slot, out);
@@ -15,12 +13,6 @@ void ProgramBuilder::to_host(Bytes bytes, std::uint32_t slot, Instructions& out)
 
 void ProgramBuilder::from_host(Bytes bytes, std::uint32_t slot, Instructions& out) {
   over_host_link("fetch", Stream::from_host, bytes, copy_bandwidth(), slot, out);
-}
-
-void ProgramBuilder::from_loader(Bytes bytes, std::uint32_t slot, Instructions& out) {
-  // Batches are pinned, whatever is said of what is offloaded.
-  over_host_link("batch", Stream::from_host, bytes,
-                 cluster_.host.offload_bandwidth(spec_.runtime.numa), slot, out);
 }
 
 namespace {

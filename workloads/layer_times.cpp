@@ -5,7 +5,6 @@
 #include "layer_order.hpp"
 #include "program_builder.hpp"
 #include "stage_pieces.hpp"
-#include "stepcast/workloads/compile_cache.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/operator_time.hpp"
 #include "stepcast/workloads/program.hpp"
@@ -87,7 +86,6 @@ class PassTimes {
   bool drained(const LayerItems& items) const;
 
   const WorkloadSpec& spec_;
-  const RuntimeSpec issuing_ = with_misses(spec_);
   const ClusterSpec& cluster_;
   const DeviceSpec device_;
 };
@@ -107,7 +105,7 @@ bool PassTimes::drained(const LayerItems& items) const {
 PassTime PassTimes::of(const LayerItems& items) const {
   const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
   const double device = device_time(items, device_, fp8);
-  const double issued = host_time(items, issuing_, cluster_);
+  const double issued = host_time(items, spec_.runtime, cluster_);
   if (cluster_.host.queue_depth == 1) return {device + issued, device + issued};
   const auto times = expected_times(items, cluster_, spec_.plan, device_, fp8);
   const double host = std::max(issued - waits_of(items, times, device), 0.0);

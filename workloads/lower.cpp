@@ -69,18 +69,6 @@ bool holds_embedding_copy(const WorkloadSpec& spec, const LayerTable& layers, St
   return false;
 }
 
-/// What the loader made goes to the device before the forward that reads it, which waits for it:
-/// Megatron-LM's `get_batch` copies on the stream that computes.
-void copy_batch(Bytes bytes, ProgramBuilder& builder, ChunkProgram& chunk) {
-  if (bytes <= Bytes{0}) return;
-  const std::uint32_t slot = builder.new_slot();
-  Instructions copy;
-  builder.from_loader(bytes, slot, copy);
-  copy.push_back(Wait{slot});
-  for (Instructions* code : {&chunk.forward, &chunk.first_forward})
-    code->insert(code->begin(), copy.begin(), copy.end());
-}
-
 /// Sharded gradients are reduced in every backward, and slices differ: their pairs run one after
 /// the other.
 bool runs_pairs(const WorkloadSpec& spec) {
@@ -129,9 +117,6 @@ StageProgram lowered(const WorkloadSpec& spec, const LayerTable& layers, const C
       const Pieces pieces = library.pieces(held, chunk, stage, slice);
       ChunkProgram& chunk_program = program.chunks.emplace_back();
       data_parallel.lower_chunk(pieces, chunk, slice == 0, chunk_program);
-      // The loader's batch holds all slices, so that it comes with the first.
-      if (slice == 0 && (held.embedding || held.head))
-        copy_batch(spec.training.batch_copy, builder, chunk_program);
       chunk_program.send_forward = held.head ? Bytes{0} : boundary_bytes(spec, slice);
       chunk_program.send_backward = held.embedding ? Bytes{0} : boundary_bytes(spec, slice);
       program.executed_flops += executed_flops(pieces) * micro_batches(spec);

@@ -53,7 +53,6 @@ Seconds host_time(const HostSpec& host, LaunchClass launch, bool in_call) {
 
 /// Mean host time that an operator of a routed shape waits for its kernel [s].
 double compile_cost(const RuntimeSpec& runtime, const HostSpec& host) {
-  if (runtime.compile_hidden) return 0;
   const bool bytecode = runtime.fusion == RuntimeSpec::Fusion::dvm;
   const Seconds one = bytecode ? host.compile_bytecode : host.compile_kernel;
   return runtime.compile_misses * one.value() / runtime.host_speed;
@@ -268,7 +267,7 @@ void ProgramBuilder::blocking(const std::string& name, GroupKind group, Collecti
 }
 
 OperatorCost ProgramBuilder::cost(const Operator& op, bool in_graph) const {
-  OperatorCost cost = operator_issue(op, issuing_, cluster_, in_graph);
+  OperatorCost cost = operator_issue(op, spec_.runtime, cluster_, in_graph);
   const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
   cost.device = operator_time(op, device_, fp8).value();
   if (!(cost.device > 0)) return cost;
@@ -287,9 +286,7 @@ OperatorCost ProgramBuilder::beside_communication(OperatorCost cost, const Opera
   const bool exchanges =
       op.launch == LaunchClass::in_kernel || std::holds_alternative<FusedWork>(op.work);
   if (under_way_.empty() || exchanges) return cost;
-  const DeviceSpec& device = cluster_.device;
-  cost.device *=
-      op.launch == LaunchClass::vector ? device.interference_vector : device.interference_matmul;
+  if (op.launch != LaunchClass::vector) cost.device *= cluster_.device.interference_matmul;
   return cost;
 }
 

@@ -6,7 +6,6 @@
 #include <tuple>
 #include <vector>
 
-#include "stepcast/workloads/compile_cache.hpp"
 #include "stepcast/workloads/memory.hpp"
 #include "stepcast/workloads/operator_inventory.hpp"
 #include "stepcast/workloads/operators.hpp"
@@ -63,8 +62,6 @@ class ProgramBuilder {
   /// slot.
   void to_host(Bytes bytes, std::uint32_t slot, Instructions& out);
   void from_host(Bytes bytes, std::uint32_t slot, Instructions& out);
-  /// A batch of the loader, from where its workers put it.
-  void from_loader(Bytes bytes, std::uint32_t slot, Instructions& out);
   /// The same of states, to and from where training.offload.store keeps them.
   void to_store(Bytes bytes, std::uint32_t slot, Instructions& out);
   void from_store(Bytes bytes, std::uint32_t slot, Instructions& out);
@@ -105,7 +102,6 @@ class ProgramBuilder {
   using CallKey =
       std::tuple<std::string, GroupKind, CollectiveKind, double, std::string, Skew, bool>;
   const WorkloadSpec& spec_;
-  const RuntimeSpec issuing_ = with_misses(spec_);  ///< misses of a cache told
   const ClusterSpec& cluster_;
   const DeviceSpec device_;  ///< as kernels of a step find it
   StageProgram program_;

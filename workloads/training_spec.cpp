@@ -81,8 +81,9 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
                  "of a layer that runs again: all that it holds; needed: what its backward pass "
                  "reads, which the last projection and the sum behind it are not (MindSpore)"});
   visitor.section("offload", "what waits in host memory (docs/models/offload.md)", [&](Visitor& v) {
-    v.field({"activations", &spec.offload_activations,
-             "part of the activations of each layer, from its forward to its backward",
+    v.field({"activations", OptionalNumber{&spec.offload_activations, "attention"},
+             "part of the activations of each layer, from its forward to its backward; attention: "
+             "what the attention of each keeps, with what its projections read",
              between(0, 1)});
     v.field({"optimizer", &spec.offload_optimizer, "master weights and moments of the optimizer"});
     v.field({"optimizer_part", &spec.offload_optimizer_part,
@@ -99,17 +100,10 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
     v.field({"update", choice(spec.offload_update, {{"device"}, {"host"}}),
              "where states that live on the host are updated; device: they pass by it in 16 parts; "
              "host: gradients go there, its cores update, and weights come back"});
-    v.field({"pinned", &spec.offload_pinned,
-             "it waits in pinned memory; false: in pageable memory, which copies pass at "
-             "host.device_link.pageable"});
     v.field({"store", choice(spec.offload_store, {{"memory"}, {"storage"}}),
              "where master weights and moments live; storage: on the drives of the host, through "
              "whose memory they pass"});
   });
-  visitor.field({"batch_copy", &spec.batch_copy,
-                 "of one micro-batch, which each rank of the embedding and of the head copies from "
-                 "its host before it begins (docs/models/offload.md)",
-                 between(0, 1e15)});
   visitor.field(
       {"cross_entropy",
        choice(spec.cross_entropy, {{"unfused"}, {"fused"}, {"one_hot"}, {"transformers"}}),
@@ -142,10 +136,11 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
                  "copy of the largest parameter; flat: its gradients, copied and cast"});
   visitor.field(
       {"master_weights",
-       choice(spec.master_weights, {{"full"}, {"remainder"}, {"fp16"}, {"stored"}}),
+       choice(spec.master_weights, {{"full"}, {"remainder"}, {"fp16"}, {"stored"}, {"none"}}),
        "full: FP32 beside the half-precision weight; remainder, memory alone: the 2 bytes that the "
        "weight lacks; fp16: 2 bytes, held and moved (docs/models/memory.md); stored: weights "
-       "are FP32 themselves, gathered so and cast for each product (docs/models/operators.md)"});
+       "are FP32 themselves, gathered so and cast for each product (docs/models/operators.md); "
+       "none: the half-precision weight is updated itself"});
   const auto moment = [&](const char* key, TrainingSpec::Moment& of, const char* which) {
     visitor.field({key, choice(of, {{"fp32"}, {"bf16"}, {"fp16"}, {"fp8"}}), which});
   };
@@ -320,14 +315,6 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
       "compile", "kernels of operators whose shape follows from the routing", [&](Visitor& v) {
         v.field(
             {"misses", &spec.compile_misses, "part of them that no cache holds", between(0, 1)});
-        v.field({"cache", &spec.compile_cache,
-                 "shapes of each operator whose kernels a rank keeps, the latest ones; misses "
-                 "follow from the routing then (docs/models/fusion.md); 0: misses says it",
-                 between(0, 1e9)});
-        v.field({"rows_per_kernel", &spec.compile_rows,
-                 "counts of rows that follow each other and share a kernel", between(1, 1e9)});
-        v.field({"hidden", &spec.compile_hidden,
-                 "whether other threads compile while old kernels serve"});
       });
   visitor.field({"recompute_statements", &spec.recompute_statements,
                  "statements without a launch that each part of a layer takes the host more where "
@@ -338,9 +325,6 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
        "host times are divided by it, but those of updates of offloaded optimizer states, which "
        "the host's memory bounds",
        between(1e-6, 1e6)});
-  visitor.field({"numa", choice(spec.numa, {{"local"}, {"first_touch"}, {"interleaved"}}),
-                 "memory of the host for updates and what is offloaded: in the NUMA domain of its "
-                 "device, as threads are; all in one domain; in all domains in turn"});
   visitor.section(
       "barriers", "where all ranks wait for the last one, once per step (docs/models/barriers.md)",
       [&](Visitor& v) {

@@ -5,6 +5,7 @@
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/base/value_visitor.hpp"
 #include "stepcast/sim/explain/explain.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
@@ -21,10 +22,10 @@ struct Number {
 };
 
 /// Calls back for every number with the path of its key.
-class NumberVisitor : public Visitor {
+class NumberVisitor : public ValueVisitor {
  public:
   using Found = std::function<void(const std::string&, const Number&, const Range&)>;
-  NumberVisitor(std::string path, const Found& found) : path_{std::move(path)}, found_{found} {}
+  explicit NumberVisitor(const Found& found) : found_{found} {}
 
   void field(const Field& field) override {
     const auto quantity = [&]<int T, int B, int F>(Quantity<T, B, F>* target,
@@ -50,45 +51,13 @@ class NumberVisitor : public Visitor {
               [target](double value) { *target = value; }},
              field.range);
   }
-  void section(std::string_view key, std::string_view, const Body& body) override {
-    NumberVisitor inner{child(key), found_};
-    body(inner);
-  }
-  void optional_section(std::string_view key, std::string_view doc, bool& present,
-                        const Body& body) override {
-    if (present) section(key, doc, body);
-  }
-  void alternatives(std::string_view, std::string_view, std::size_t& current,
-                    const std::vector<Alternative>& bodies) override {
-    bodies[current].body(*this);
-  }
-  void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
-    bodies[current].body(*this);
-  }
-  void list(std::string_view key, std::string_view doc, std::size_t size,
-            const std::function<void(std::size_t)>&,
-            const std::function<void(Visitor&, std::size_t)>& body) override {
-    for (std::size_t i = 0; i < size; ++i)
-      section(std::string(key) + "." + std::to_string(i), doc, [&](Visitor& v) { body(v, i); });
-  }
-  void optional_list(std::string_view key, std::string_view doc, std::size_t size,
-                     const std::function<void(std::size_t)>& resize,
-                     const std::function<void(Visitor&, std::size_t)>& body) override {
-    list(key, doc, size, resize, body);
-  }
-  void paths(std::string_view, std::string_view, const PathMap&) override {}
 
  private:
-  std::string child(std::string_view key) const {
-    return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
-  }
-
-  std::string path_;
   const Found& found_;
 };
 
 void visit_numbers(ScenarioDraft& draft, const NumberVisitor::Found& found) {
-  NumberVisitor visitor{{}, found};
+  NumberVisitor visitor{found};
   describe_content(visitor, draft);
 }
 

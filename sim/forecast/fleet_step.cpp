@@ -47,8 +47,10 @@ std::optional<FleetForecast> fleet_forecast(const StepSetup& setup, Seconds flaw
   const FleetPace pace = fleet_pace(*scenario.cluster.fleet, setup.placement, setup.programs,
                                     scenario.pipeline_shape(), own, scenario.cluster.node_devices);
   FleetForecast result{.flawless = flawless, .pace = pace.mean};
+  // A loader that is slower than the step hides what slow devices cost, which only a replay sees.
+  const bool replays = !own.irregular() || scenario.stalls.data_loader;
   const Seconds cost =
-      own.irregular() ? estimated(setup, pace.mean) : replayed_at(setup, own, pace.mean) - flawless;
+      replays ? replayed_at(setup, own, pace.mean) - flawless : estimated(setup, pace.mean);
   // Rounding alone could make a fleet faster.
   result.cost = std::max(cost, Seconds{0});
   // Around the mean the step grows with the pace of the devices.

@@ -426,6 +426,7 @@ void Job::settle_sends(Member& a) {
 }
 
 void Job::end_step(Member& a) {
+  await_batch(a);
   HostState& h = a.host;
   a.device.give([this, &a, step = h.step] {
     a.end = now();

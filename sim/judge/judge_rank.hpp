@@ -224,6 +224,7 @@ class Job {
   // Pauses of the host: judge_stalls.cpp.
   void set_stalls(Member& a) const;
   void begin_step(Member& a);
+  void await_batch(Member& a);
   void begin_unit(Member& a);
   void end_unit(Member& a);
   void end_code(Member& a);

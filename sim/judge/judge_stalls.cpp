@@ -18,22 +18,42 @@ void Job::set_stalls(Member& a) const {
   if (!stalls->gc_offset.empty()) a.host.next_collection = stalls->gc_offset[a.rank];
 }
 
-/// The first batches are there; each other one is asked for when the one so many before is taken.
+/// Only a loader that loads nothing ahead is asked here.
 void Job::begin_step(Member& a) {
   if (input_.step.stalls == nullptr || !input_.step.stalls->spec.data_loader) return;
   const StallsSpec::DataLoader& loader = *input_.step.stalls->spec.data_loader;
   HostState& h = a.host;
-  const auto ahead = static_cast<std::size_t>(loader.prefetch);
-  if (h.step >= ahead) {
-    const double asked = ahead == 0 ? h.main : h.step_begins[h.step - ahead];
-    h.data_ready = std::max(h.data_ready, asked) + loader.time_per_step.value();
-    a.device.give([&a, free = h.main, date = h.data_ready] {
+  if (loader.prefetch == 0) {
+    const double date = h.main + loader.time_per_step.value();
+    a.device.give([&a, free = h.main, date] {
       a.lag.wait(free, date);
       a.device.done();
     });
-    h.main = std::max(h.main, h.data_ready);
+    h.main = date;
   }
   h.step_begins.push_back(h.main);
+}
+
+/// The batch of the next step, asked for when the one `prefetch` before it was taken, ends the
+/// step.
+void Job::await_batch(Member& a) {
+  if (input_.step.stalls == nullptr || !input_.step.stalls->spec.data_loader) return;
+  const StallsSpec::DataLoader& loader = *input_.step.stalls->spec.data_loader;
+  HostState& h = a.host;
+  const auto ahead = static_cast<std::size_t>(loader.prefetch);
+  if (ahead == 0) return;
+  // Nothing was taken before the first step, whose batch is there.
+  const double taken = h.step + 1 < ahead ? 0 : h.step_begins[h.step + 1 - ahead];
+  const double date = h.data_ready = std::max(h.data_ready, taken) + loader.time_per_step.value();
+  const double free = std::exchange(h.main, std::max(h.main, date));
+  a.device.give([this, &a, free, date, host = h.clocks()] {
+    a.lag.wait(free, date);
+    world_.at(std::max(now(), date), [this, &a, date, host, from = now()] {
+      waited(a, from, date, ExposedKind::data, {date, date}, false);
+      record_wait(a, host, Recording::none, now());
+      a.device.done();
+    });
+  });
 }
 
 /// Freeing memory waits for the kernels that use it.

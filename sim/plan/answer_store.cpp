@@ -1,18 +1,16 @@
 #include "answer_store.hpp"
 
-#include <sqlite3.h>
-
 #include <vector>
 
 #include "stepcast/base/byte_sum.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/sqlite.hpp"
 
 namespace stepcast {
 namespace {
 
 constexpr int application = 0x5343504c;  ///< `PRAGMA application_id` of such a file: "SCPL"
-constexpr int patience_ms = 60'000;      ///< for another writer
 constexpr const char* table =
     "CREATE TABLE answers (key TEXT PRIMARY KEY, text BLOB NOT NULL, sum INTEGER NOT NULL) WITHOUT "
     "ROWID";
@@ -27,15 +25,8 @@ std::int64_t sum_of(const std::string& key, const std::string& text) {
 
 }  // namespace
 
-/// SQLite's handle with the file's name, for errors.
-struct AnswerStore::Connection {
-  std::string path;
-  sqlite3* db = nullptr;
-
-  explicit Connection(std::string file) : path{std::move(file)} {}
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-  ~Connection() { sqlite3_close_v2(db); }
+struct AnswerStore::Connection : SqliteFile {
+  using SqliteFile::SqliteFile;
 
   void check(int code) const {
     if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return;
@@ -50,15 +41,16 @@ struct AnswerStore::Connection {
   void run(const std::string& sql) const {
     check(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr));
   }
-  std::string text(const char* sql) const {
-    sqlite3_stmt* statement = nullptr;
-    check(sqlite3_prepare_v2(db, sql, -1, &statement, nullptr));
-    const int code = sqlite3_step(statement);
-    const auto* value = code == SQLITE_ROW ? sqlite3_column_text(statement, 0) : nullptr;
-    std::string text = value != nullptr ? reinterpret_cast<const char*>(value) : "";
-    sqlite3_finalize(statement);
+  /// Whether there is a row.
+  bool step(SqliteStatement& statement) const {
+    check(statement.code());
+    const int code = statement.step();
     check(code);
-    return text;
+    return code == SQLITE_ROW;
+  }
+  std::string text(const char* sql) const {
+    SqliteStatement statement(db, sql);
+    return step(statement) ? statement.text(0) : "";
   }
 };
 
@@ -69,7 +61,7 @@ AnswerStore::AnswerStore(const std::string& path)
     throw InputError({Diagnostic{{path}, {}, "is a file, and none is written here"}});
   c.check(
       sqlite3_open_v2(path.c_str(), &c.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr));
-  sqlite3_busy_timeout(c.db, patience_ms);
+  sqlite3_busy_timeout(c.db, sqlite_patience_ms);
   // The lock comes before the question whether the file is new: another search may open it too.
   c.run("BEGIN IMMEDIATE");
   const bool fresh = c.text("SELECT count(*) FROM sqlite_master") == "0";
@@ -94,19 +86,11 @@ AnswerStore::~AnswerStore() = default;
 
 std::optional<std::string> AnswerStore::find(const std::string& key) const {
   // Bytes are bound and not copied into the text, whatever they hold.
-  sqlite3_stmt* statement = nullptr;
-  connection_->check(sqlite3_prepare_v2(
-      connection_->db, "SELECT text, sum FROM answers WHERE key = ?", -1, &statement, nullptr));
-  sqlite3_bind_text(statement, 1, key.data(), static_cast<int>(key.size()), SQLITE_STATIC);
-  const int code = sqlite3_step(statement);
-  std::optional<std::string> text;
-  if (code == SQLITE_ROW)
-    text.emplace(static_cast<const char*>(sqlite3_column_blob(statement, 0)),
-                 static_cast<std::size_t>(sqlite3_column_bytes(statement, 0)));
-  const std::int64_t sum = code == SQLITE_ROW ? sqlite3_column_int64(statement, 1) : 0;
-  sqlite3_finalize(statement);
-  connection_->check(code);
-  if (text && sum != sum_of(key, *text))
+  SqliteStatement statement(connection_->db, "SELECT text, sum FROM answers WHERE key = ?");
+  statement.bind(1, key);
+  if (!connection_->step(statement)) return {};
+  std::string text = statement.text(0);
+  if (statement.whole(1) != sum_of(key, text))
     throw InputError({Diagnostic{{connection_->path},
                                  {},
                                  "is damaged and left as it is: the answer " + key +
@@ -116,16 +100,11 @@ std::optional<std::string> AnswerStore::find(const std::string& key) const {
 }
 
 void AnswerStore::put(const std::string& key, const std::string& text) {
-  sqlite3_stmt* statement = nullptr;
-  connection_->check(sqlite3_prepare_v2(
-      connection_->db, "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", -1, &statement, nullptr));
-  sqlite3_bind_text(statement, 1, key.data(), static_cast<int>(key.size()), SQLITE_STATIC);
-  sqlite3_bind_int64(statement, 3, sum_of(key, text));
-  // An empty answer is one, too: data() of it is no null pointer.
-  sqlite3_bind_blob(statement, 2, text.c_str(), static_cast<int>(text.size()), SQLITE_STATIC);
-  const int code = sqlite3_step(statement);
-  sqlite3_finalize(statement);
-  connection_->check(code);
+  SqliteStatement statement(connection_->db, "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)");
+  statement.bind(1, key);
+  statement.bind(2, text);
+  statement.bind(3, sum_of(key, text));
+  connection_->step(statement);
 }
 
 void run_kept(AnswerStore* store, std::size_t count, int workers,

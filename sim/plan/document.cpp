@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "stepcast/base/value_visitor.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 
 namespace stepcast {
@@ -17,36 +18,20 @@ std::string_view first_key(std::string_view& path) {
 }
 
 /// Finds the words of one choice in a description.
-class WordFinder : public Visitor {
+class WordFinder : public ValueVisitor {
  public:
-  WordFinder(std::string here, const std::string& wanted, std::vector<std::string>& words)
-      : here_{std::move(here)}, wanted_{wanted}, words_{words} {}
+  WordFinder(const std::string& wanted, std::vector<std::string>& words)
+      : wanted_{wanted}, words_{words} {}
 
   void field(const Field& field) override {
     const auto* found = std::get_if<Choice>(&field.target);
-    if (found == nullptr || here_ + std::string(field.key) != wanted_) return;
+    if (found == nullptr || child(field.key) != wanted_) return;
     // A word that takes a number would need one.
     for (const Option& option : found->words())
       if (option.built && !option.takes_number) words_.emplace_back(option.name);
   }
-  void section(std::string_view key, std::string_view, const Body& body) override {
-    WordFinder inner(here_ + std::string(key) + ".", wanted_, words_);
-    body(inner);
-  }
-  void optional_section(std::string_view, std::string_view, bool&, const Body&) override {}
-  void alternatives(std::string_view, std::string_view, std::size_t&,
-                    const std::vector<Alternative>&) override {}
-  void one_of(std::size_t&, const std::vector<Alternative>&) override {}
-  void list(std::string_view, std::string_view, std::size_t,
-            const std::function<void(std::size_t)>&,
-            const std::function<void(Visitor&, std::size_t)>&) override {}
-  void optional_list(std::string_view, std::string_view, std::size_t,
-                     const std::function<void(std::size_t)>&,
-                     const std::function<void(Visitor&, std::size_t)>&) override {}
-  void paths(std::string_view, std::string_view, const PathMap&) override {}
 
  private:
-  std::string here_;
   const std::string& wanted_;
   std::vector<std::string>& words_;
 };
@@ -141,7 +126,7 @@ std::string flow_text(const Node& node) {
 std::vector<std::string> built_words(const std::string& path) {
   ScenarioDraft draft;
   std::vector<std::string> words;
-  WordFinder finder("", path, words);
+  WordFinder finder(path, words);
   describe(finder, draft);
   return words;
 }

@@ -184,8 +184,7 @@ double LayoutEstimate::offloaded_optimizer(std::int64_t zero) const {
   // The states are moved part by part, so that one is under way while another is updated.
   const Bytes part{optimizer_state_bytes(training) * parameters / optimizer_parts};
   const DriveTimes drives = drive_times(part, training, host);
-  const BytesPerSecond link =
-      host.offload_bandwidth(s.workload.runtime.numa, training.offload_pinned);
+  const BytesPerSecond link = host.offload_bandwidth();
   // The host updates: gradients of owned parameters go to it, states stay there.
   if (training.offload_update == TrainingSpec::OffloadUpdate::host) {
     const double owned = parameters / optimizer_parts;

@@ -142,15 +142,9 @@ PieceCounts model_pieces(const ModelSpec& model) {
   return counts;
 }
 
-double LayerCosts::batch_of(const PieceCounts& counts) const {
-  const bool reads =
-      counts[index_of(PlanPiece::embedding)] > 0 || counts[index_of(PlanPiece::head)] > 0;
-  return reads ? batch : 0;
-}
-
 /// The busier of device and host sets the pace, and the host adds up over a whole chunk.
 double LayerCosts::forward(const PieceCounts& counts) const {
-  return std::max(sum(pieces, counts, &PieceCost::forward) + batch_of(counts),
+  return std::max(sum(pieces, counts, &PieceCost::forward),
                   sum(pieces, counts, &PieceCost::host_forward) + host_unit);
 }
 
@@ -161,8 +155,7 @@ double LayerCosts::backward(const PieceCounts& counts) const {
 
 /// Without the host: a bound has to hold for one that keeps ahead.
 double LayerCosts::device(const PieceCounts& counts) const {
-  return sum(pieces, counts, &PieceCost::forward) + batch_of(counts) +
-         sum(pieces, counts, &PieceCost::backward);
+  return sum(pieces, counts, &PieceCost::forward) + sum(pieces, counts, &PieceCost::backward);
 }
 
 double LayerCosts::compute(const PieceCounts& counts) const {
@@ -251,8 +244,6 @@ LayerCosts layer_costs(const Scenario& scenario, CollectiveTimes& times) {
       cost.host_forward += host_time(chunk.forward, program);
       cost.host_backward += host_time(chunk.backward, program);
       cost.fetched += fetch_time(chunk.backward, program);
-      if (chunks.pieces[c] == PlanPiece::embedding)
-        costs.batch += fetch_time(chunk.forward, program);  // nothing else is fetched for it
       if (!chunk.paired.empty()) cost.pair = device_time(chunk.paired[c], program, call_times);
       // The first slice is what enters the pipeline.
       if (slice == 0) cost.entry_forward = cost.forward, cost.entry_backward = cost.backward;

@@ -31,10 +31,8 @@ struct LayerCosts {
   std::array<PieceCost, plan_pieces> pieces;
   double boundary = 0;   ///< bytes of one pipeline transfer
   double host_unit = 0;  ///< host time of posting a send and a receive [s]
-  double batch = 0;      ///< copy of a batch before each forward that reads it [s]
 
   /// Of that, what a forward of these pieces waits for: one copy, of input or labels or both [s].
-  double batch_of(const PieceCounts& counts) const;
 
   double forward(const PieceCounts& counts) const;   ///< the longer of device and host [s]
   double backward(const PieceCounts& counts) const;  ///< likewise [s]

@@ -43,18 +43,16 @@ void keep_largest(std::vector<std::vector<int>>& moments) {
 void add_chunk(StageLayout& stage, const LayerCosts& costs, const PieceCounts& counts) {
   const auto part = [&](double PieceCost::*what) { return costs.part(counts, what); };
   const bool first = stage.forward.empty();
-  const double batch = costs.batch_of(counts);
   stage.forward.push_back(costs.forward(counts));
   stage.backward.push_back(costs.backward(counts));
   stage.unit += costs.device(counts);
-  // A batch is read before the forward, whatever follows.
   stage.split_unit +=
-      part(&PieceCost::forward) + batch + part(&PieceCost::input) + part(&PieceCost::weight);
-  if (first) stage.entry_forward = part(&PieceCost::entry_forward) + batch;
+      part(&PieceCost::forward) + part(&PieceCost::input) + part(&PieceCost::weight);
+  if (first) stage.entry_forward = part(&PieceCost::entry_forward);
   if (first) stage.entry_backward = part(&PieceCost::entry_backward);
-  stage.entry += part(&PieceCost::entry_forward) + batch + part(&PieceCost::entry_backward);
+  stage.entry += part(&PieceCost::entry_forward) + part(&PieceCost::entry_backward);
   stage.pair += part(&PieceCost::pair);
-  stage.fetched += part(&PieceCost::fetched) + batch;
+  stage.fetched += part(&PieceCost::fetched);
   const double layers = counts[static_cast<std::size_t>(PlanPiece::dense_layer)] +
                         counts[static_cast<std::size_t>(PlanPiece::moe_layer)];
   // The first layer of a backward waits for its own fetch.

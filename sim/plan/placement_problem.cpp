@@ -84,10 +84,10 @@ PlacementProblem placement_problem(const Scenario& given, double capacity, Colle
   const Slice first{.embedding = true}, last{.head = true, .mtp = model.mtp_layers};
   const PieceCost embedding = piece(kept, PlanPiece::embedding);
   const PieceCost head = piece(kept, PlanPiece::head), mtp = piece(kept, PlanPiece::mtp_module);
-  problem.first.unit = embedding.forward + kept.batch + embedding.backward;
+  problem.first.unit = embedding.forward + embedding.backward;
   problem.first.states = states(bytes_of(scenario, first));
   problem.first.kept = kept_of(scenario, first);
-  problem.last.unit = head.forward + kept.batch + head.backward +
+  problem.last.unit = head.forward + head.backward +
                       static_cast<double>(model.mtp_layers) * (mtp.forward + mtp.backward);
   const MemoryBudget tail = bytes_of(scenario, last);
   problem.last.states = states(tail) + tail.activations.value();

@@ -173,6 +173,7 @@ bool Replayer::run_step(RankIndex r) {
 void Replayer::end_step(RankIndex r) {
   RankState& rank = ranks_[r];
   save_checkpoint(r);
+  await_batch(r);
   rank.end = rank.clocks.device;
   if (recorder_) recorder_->end_step(r, rank.end);
   double& end = step_ends_[rank.step];

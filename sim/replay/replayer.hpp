@@ -66,6 +66,8 @@ class Replayer : public EngineClient {
   // stalls
   void start_stalls(RankIndex r);
   void begin_step(RankIndex r);
+  void await_batch(RankIndex r);
+  double load_batch(RankIndex r, double asked);
   void begin_unit(RankIndex r);
   void end_unit(RankIndex r);
   void collect_garbage(RankState& rank);

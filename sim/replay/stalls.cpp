@@ -16,21 +16,35 @@ void Replayer::start_stalls(RankIndex r) {
   if (!stalls.gc_offset.empty()) rank.next_collection = stalls.gc_offset[rank.id.value];
 }
 
-/// The host has the first batches at once; the loader loads the next when one is taken.
+/// The host waits for a batch that it asked for at `asked`.
+double Replayer::load_batch(RankIndex r, double asked) {
+  RankState& rank = ranks_[r];
+  rank.data_ready =
+      std::max(rank.data_ready, asked) + input_.stalls->spec.data_loader->time_per_step.value();
+  rank.host_queue.compile_lag().wait(rank.clocks.main, rank.data_ready);
+  rank.clocks.main = std::max(rank.clocks.main, rank.data_ready);
+  return rank.data_ready;
+}
+
+/// Without prefetch the host asks for its batch when the step begins.
 void Replayer::begin_step(RankIndex r) {
   if (!input_.stalls || !input_.stalls->spec.data_loader) return;
-  const StallsSpec::DataLoader& loader = *input_.stalls->spec.data_loader;
   RankState& rank = ranks_[r];
-  const auto ahead = static_cast<std::size_t>(loader.prefetch);
-  // The first batches are there from the beginning.
-  if (rank.step >= ahead) {
-    // With prefetch the loader was asked when the batch `ahead` steps before was taken.
-    const double asked = ahead == 0 ? rank.clocks.main : rank.step_begins[rank.step - ahead];
-    rank.data_ready = std::max(rank.data_ready, asked) + loader.time_per_step.value();
-    rank.host_queue.compile_lag().wait(rank.clocks.main, rank.data_ready);
-    rank.clocks.main = std::max(rank.clocks.main, rank.data_ready);
-  }
+  if (input_.stalls->spec.data_loader->prefetch == 0) load_batch(r, rank.clocks.main);
   rank.step_begins.push_back(rank.clocks.main);
+}
+
+/// A step lasts until the next batch is there. So one step alone shows a loader that is slower than
+/// it, as each step of a long run does.
+void Replayer::await_batch(RankIndex r) {
+  if (!input_.stalls || !input_.stalls->spec.data_loader) return;
+  const auto ahead = static_cast<std::size_t>(input_.stalls->spec.data_loader->prefetch);
+  if (ahead == 0) return;
+  RankState& rank = ranks_[r];
+  // It was asked for when the batch `ahead` steps before was taken, by the first steps long ago.
+  const bool known = rank.step + 1 >= ahead;
+  const double ready = load_batch(r, known ? rank.step_begins[rank.step + 1 - ahead] : 0);
+  idle(r, ready, ready, ExposedKind::data, {ready, ready}, false);
 }
 
 /// Memory is free only when the kernels that use it have ended, so that the device drains before

@@ -1,8 +1,5 @@
 #include "cost_checks.hpp"
 
-#include <cmath>
-#include <utility>
-
 #include "stepcast/base/text.hpp"
 #include "stepcast/topology/bill.hpp"
 
@@ -13,39 +10,25 @@ namespace {
 void check_switches(const ClusterSpec& cluster, const std::string& key, Checks& checks) {
   const CostSpec& costs = *cluster.costs;
   const bool priced = !costs.network_switch.free();
-  checks.require(costs.switch_ports == 0 || !costs.network_switch.count, key + "switch.ports",
-                 "is given beside count, which is taken as it is, allowed: 0");
-  if (costs.network_switch.count || !checks.good({key + "switch"}) || cluster.network.platform)
-    return;
+  if (!checks.good({key + "switch"}) || cluster.network.platform) return;
   const NetworkParts parts = network_parts(Fabric(cluster), costs.switch_ports);
   const bool known = costs.switch_ports > 0;
   const bool alone = parts.leaves <= static_cast<double>(cluster.network.nic.planes);
   checks.require(known || !priced || alone, key + "switch.ports",
                  "is 0, so that the switches above " + shortest(parts.leaves) +
-                     " leaves cannot be counted, allowed: the ports of a switch, or switch.count");
+                     " leaves cannot be counted, allowed: the ports of a switch");
   checks.require(
       !known || parts.leaf_ports <= static_cast<double>(costs.switch_ports), key + "switch.ports",
       "is " + count_text(costs.switch_ports) + ", but a switch with NICs needs " +
           shortest(parts.leaf_ports) +
           " (leaf_ports and their uplinks, or all NICs of a single switch), allowed: at least "
-          "those, or switch.count");
+          "those");
 }
 
 /// Whether the fabric can be asked: its sizes read well and fit each other.
 bool fabric_is_whole(const std::string& prefix, const Checks& checks) {
   return checks.good({prefix + "devices", prefix + "node.devices", prefix + "node.fabric"}) &&
          checks.good_below(prefix + "node.fabric") && checks.good_below(prefix + "network");
-}
-
-void check_counts(const CostSpec& costs, const std::string& key, Checks& checks) {
-  const std::pair<const char*, const CostItem*> items[] = {
-      {"device", &costs.device}, {"node", &costs.node},
-      {"nic", &costs.nic},       {"switch", &costs.network_switch},
-      {"cable", &costs.cable},   {"super_node", &costs.super_node}};
-  for (const auto& [name, item] : items)
-    if (item->count)
-      checks.require(*item->count == std::floor(*item->count), key + name + ".count",
-                     "is " + shortest(*item->count) + ", allowed: auto or a whole number");
 }
 
 }  // namespace
@@ -59,9 +42,8 @@ void check_costs(const ClusterSpec& cluster, const std::string& prefix, Checks& 
   checks.require(!cluster.device.power || costs.device.power == 0, key + "device.power",
                  "is " + shortest(costs.device.power) +
                      " beside device.power, which says it by what the device does, allowed: 0");
-  checks.require(cluster.super_node || (costs.super_node.free() && !costs.super_node.count),
-                 key + "super_node", "has a price without super_node, allowed: nothing");
-  check_counts(costs, key, checks);
+  checks.require(cluster.super_node || costs.super_node.free(), key + "super_node",
+                 "has a price without super_node, allowed: nothing");
   if (cluster.kinds.empty() && fabric_is_whole(prefix, checks))
     check_switches(cluster, key, checks);
 }

@@ -1,6 +1,5 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
-#include "stepcast/workloads/compile_cache.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 
 namespace stepcast {
@@ -34,12 +33,7 @@ void check_sharing(const HostSpec& host, std::int64_t node_devices, const std::s
 }
 
 bool offloads(const TrainingSpec& training) {
-  return training.offload_activations > 0 || training.offload_optimizer || training.offload_experts;
-}
-
-/// Something moves between devices and hosts.
-bool copies(const TrainingSpec& training) {
-  return offloads(training) || training.batch_copy > Bytes{0};
+  return training.offloads_activations() || training.offload_optimizer || training.offload_experts;
 }
 
 /// Devices of every kind of node have a link to their host, without which what `key` copies would
@@ -67,6 +61,18 @@ void check_hosts(const Scenario& scenario, Checks& checks) {
                   "cluster.kinds." + std::to_string(k) + ".host", checks);
 }
 
+/// Of a layer that runs again whole its input alone is kept; adapters keep inputs of their own.
+void check_attention_alone(const TrainingSpec& training, Checks& checks) {
+  if (training.offload_activations) return;
+  checks.require(training.recompute != TrainingSpec::Recompute::full,
+                 "training.offload.activations",
+                 "is attention but training.recompute full keeps nothing of it, allowed: a part "
+                 "from 0 to 1");
+  checks.require(!training.adapters.any(), "training.offload.activations",
+                 "is attention but training.adapters keep inputs of their own, allowed: a part "
+                 "from 0 to 1");
+}
+
 void check_offload(const Scenario& scenario, Checks& checks) {
   const TrainingSpec& training = scenario.workload.training;
   const auto check = [&](bool wanted, const char* key, const char* neutral) {
@@ -76,10 +82,11 @@ void check_offload(const Scenario& scenario, Checks& checks) {
                    "is given but the workload has no operators" + allowed);
     check_links(scenario.cluster, key, allowed, checks);
   };
-  check(training.offload_activations > 0, "training.offload.activations", "0");
+  check(training.offloads_activations(), "training.offload.activations", "0");
+  check_attention_alone(training, checks);
   const WorkloadSpec& workload = scenario.workload;
   const bool moves = !workload.pairs || workload.moe.overlap == MoeSpec::Overlap::fb_pair;
-  checks.require(training.offload_activations <= 0 || moves || !checks.good({"schedule.pipeline"}),
+  checks.require(!training.offloads_activations() || moves || !checks.good({"schedule.pipeline"}),
                  "training.offload.activations",
                  "does not go with pairs of forward and backward units, allowed: 0, or "
                  "moe.overlap fb_pair");
@@ -135,53 +142,13 @@ void check_pcie(const Scenario& scenario, Checks& checks) {
   const bool nics = tree.nic != PcieTree::Nic::device;
   checks.require(!nics || cluster.network.nic.per == NicSpec::Per::device, path + ".nic",
                  "is given but a NIC is that of a node (cluster.network.nic.per), allowed: device");
-  checks.require(nics || copies(scenario.workload.training) || !checks.good_below("training"), key,
-                 "is given but nothing is offloaded or loaded and NICs are not in the tree" + none);
+  checks.require(nics || offloads(scenario.workload.training) || !checks.good_below("training"),
+                 key, "is given but nothing is offloaded and NICs are not in the tree" + none);
   const std::int64_t node = cluster.node_devices;
   checks.require(!checks.good({"cluster.node.devices"}) || node % tree.switch_devices == 0,
                  path + ".switch_devices",
                  "is " + count_text(tree.switch_devices) + ", must divide the " + count_text(node) +
                      " devices of a node, allowed: " + divisors(node));
-}
-
-/// Memory that is not local, or not pinned, is that of copies and of updates on the host.
-void check_host_memory(const Scenario& scenario, Checks& checks) {
-  const TrainingSpec& training = scenario.workload.training;
-  const HostSpec& host = scenario.cluster.host;
-  const NumaPlacement numa = scenario.workload.runtime.numa;
-  const bool known = checks.good_below("training") && checks.good_below("cluster.host");
-  if (!training.offload_pinned && known) {
-    const char* key = "training.offload.pinned";
-    checks.require_use(offloads(training), key, "is false but nothing is offloaded, allowed: true");
-    checks.require(host.pageable_bandwidth.value() > 0, key,
-                   "is false but cluster.host.device_link.pageable is 0, allowed: true");
-    checks.require(scenario.cluster.kinds.empty(), key,
-                   "is false in a cluster of several kinds of nodes, allowed: true");
-  }
-  if (numa != NumaPlacement::local && known) {
-    const char* key = "runtime.numa";
-    const std::string allowed = ", allowed: local";
-    checks.require_use(copies(training), key,
-                       "is given but nothing moves to or from hosts" + allowed);
-    checks.require(host.numa_domains > 1 && host.numa_link.value() > 0, key,
-                   "is given but cluster.host.numa has no domains above 1 with a link" + allowed);
-    checks.require(scenario.cluster.kinds.empty(), key,
-                   "is given in a cluster of several kinds of nodes" + allowed);
-    checks.require(host.devices_per_host % host.numa_domains == 0, "cluster.host.numa.domains",
-                   "is " + count_text(host.numa_domains) + ", must divide the " +
-                       count_text(host.devices_per_host) +
-                       " devices of a host, allowed: " + divisors(host.devices_per_host));
-  }
-  checks.require(host.numa_link.value() <= 0 || host.numa_domains > 1 || !known,
-                 "cluster.host.numa.link",
-                 "is given but cluster.host.numa.domains is 1, allowed: 0B/s, or domains above 1");
-  if (training.batch_copy <= Bytes{0} || !known) return;
-  const char* key = "training.batch_copy";
-  checks.require(!scenario.synthetic, key,
-                 "is given but the workload has no operators, allowed: 0B");
-  check_links(scenario.cluster, key, ", allowed: 0B", checks);
-  checks.require(!scenario.workload.pairs || !checks.good({"schedule.pipeline"}), key,
-                 "does not go with pairs of forward and backward units, allowed: 0B");
 }
 
 /// Updates on the host are one pass of its own, so that kernels of the device update nothing.
@@ -257,54 +224,12 @@ void check_expert_offload(const Scenario& scenario, Checks& checks) {
                      " experts of a rank, allowed: at least " + shortest(1 / held));
 }
 
-/// What a cache needs, and what does nothing without one.
-void check_compile_cache(const Scenario& scenario, Checks& checks) {
-  const RuntimeSpec& runtime = scenario.workload.runtime;
-  if (runtime.compile_cache == 0) {
-    checks.require_use(
-        runtime.compile_rows == 1 || !checks.good({"runtime.compile.cache"}),
-        "runtime.compile.rows_per_kernel",
-        "is " + std::to_string(runtime.compile_rows) + " but cache is 0, allowed: 1");
-    return;
-  }
-  checks.require(!(runtime.compile_misses > 0), "runtime.compile.misses",
-                 "is " + shortest(runtime.compile_misses) +
-                     " but follows from runtime.compile.cache, allowed: 0");
-  if (scenario.synthetic || !scenario.workload.model.moe) return;
-  const std::string is = "is " + std::to_string(runtime.compile_cache) + " but ";
-  const MoeSpec& moe = scenario.workload.moe;
-  checks.require(!moe.capacity_factor || moe.capacity_pad || !checks.good_below("moe"),
-                 "runtime.compile.cache",
-                 is + "moe.capacity_factor makes some shapes the same, allowed: 0");
-  checks.require(
-      scenario.workload.plan.slices == 1 || !checks.good_below("schedule"), "runtime.compile.cache",
-      is + "schedule.slices cuts micro-batches, whose parts have other shapes, allowed: 0");
-  checks.require(moe.pieces == 1 || !checks.good_below("moe"), "runtime.compile.cache",
-                 is + "moe.overlap cuts the tokens of experts, whose parts have other shapes, "
-                      "allowed: 0");
-  const bool grouped = moe.products == MoeSpec::Products::grouped;
-  const bool moves =
-      grouped ? scenario.workload.plan.ep > 1 : scenario.workload.model.moe->experts > 1;
-  checks.require_use(moves || !(checks.good({"parallel.ep", "model"}) && checks.good_below("moe")),
-                     "runtime.compile.cache",
-                     is + "every rank has the rows of all experts, always as many, allowed: 0");
-}
-
 /// Kernels are new where the routing makes their shapes.
 void check_compile(const Scenario& scenario, Checks& checks) {
   const RuntimeSpec& runtime = scenario.workload.runtime;
-  if (!checks.good_below("runtime.compile")) return;
-  check_compile_cache(scenario, checks);
-  const bool cached = runtime.compile_cache > 0;
-  if (!cached && runtime.compile_misses <= 0) {
-    checks.require_use(!runtime.compile_hidden, "runtime.compile.hidden",
-                       "is true but misses is 0, allowed: false");
-    return;
-  }
-  const std::string key = cached ? "runtime.compile.cache" : "runtime.compile.misses";
-  const std::string is =
-      "is " + (cached ? std::to_string(runtime.compile_cache) : shortest(runtime.compile_misses)) +
-      " but ";
+  if (!checks.good_below("runtime.compile") || runtime.compile_misses <= 0) return;
+  const char* key = "runtime.compile.misses";
+  const std::string is = "is " + shortest(runtime.compile_misses) + " but ";
   const bool experts = !scenario.synthetic && scenario.workload.model.moe.has_value();
   checks.require_use(experts || !checks.good({"model"}), key,
                      is + "the model has no experts, allowed: 0");
@@ -317,9 +242,6 @@ void check_compile(const Scenario& scenario, Checks& checks) {
   checks.require(
       one > Seconds{0} || !checks.good({"cluster.host.compile"}), key,
       is + "cluster.host.compile." + (bytecode ? "bytecode" : "kernel") + " is 0s, allowed: 0");
-  if (cached && runtime.compile_hidden && checks.all_good())
-    checks.require_use(with_misses(scenario.workload).compile_misses > 0, "runtime.compile.hidden",
-                       "is true but runtime.compile.cache holds all shapes, allowed: false");
 }
 
 void check_barriers(const Scenario& scenario, Checks& checks) {
@@ -355,7 +277,6 @@ void check_host(const Scenario& scenario, Checks& checks) {
   check_offload(scenario, checks);
   check_hosts(scenario, checks);
   check_pcie(scenario, checks);
-  check_host_memory(scenario, checks);
   check_optimizer_kernels(scenario, checks);
   check_recompute_statements(scenario, checks);
   check_domains(scenario, checks);

@@ -1,7 +1,6 @@
 #include "stepcast/sim/sweep/store.hpp"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include "stepcast/base/build.hpp"
 #include "stepcast/base/byte_sum.hpp"
 #include "stepcast/base/confined_files.hpp"
+#include "stepcast/base/sqlite.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast {
@@ -18,7 +18,6 @@ namespace {
 /// Counts up with every change of the table that an older program would misread.
 constexpr int store_format = 5;
 constexpr int application = 0x53435354;  ///< `PRAGMA application_id` of a store: "SCST"
-constexpr int patience_ms = 60'000;      ///< for another writer to finish one row
 
 constexpr const char* text_columns[] = {"key",    "version", "fingerprint", "sweep",  "point",
                                         "values", "varied",  "status",      "reason", "schedule"};
@@ -79,14 +78,8 @@ std::string put_text() {
 
 }  // namespace
 
-struct Store::Connection {
-  std::string path;
-  sqlite3* db = nullptr;
-
-  explicit Connection(std::string file) : path{std::move(file)} {}
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-  ~Connection() { sqlite3_close_v2(db); }
+struct Store::Connection : SqliteFile {
+  using SqliteFile::SqliteFile;
 
   [[noreturn]] void refuse(const std::string& message) const {
     throw InputError({Diagnostic{{path}, {}, message}});
@@ -124,7 +117,7 @@ struct Store::Connection {
   void write_ahead() const {
     constexpr int pause_ms = 5;
     int code = SQLITE_BUSY;
-    for (int waited = 0; code == SQLITE_BUSY && waited < patience_ms; waited += pause_ms) {
+    for (int waited = 0; code == SQLITE_BUSY && waited < sqlite_patience_ms; waited += pause_ms) {
       code = sqlite3_exec(db, "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
       if (code == SQLITE_BUSY) sqlite3_sleep(pause_ms);
     }
@@ -144,50 +137,6 @@ struct Store::Connection {
 
 namespace {
 
-/// One prepared statement.
-class Statement {
- public:
-  /// `refused` is called with what SQLite says of a text that it does not take.
-  Statement(sqlite3* db, const std::string& sql) {
-    code_ = sqlite3_prepare_v2(db, sql.c_str(), -1, &statement_, &rest_);
-    single_ = rest_ == nullptr || *rest_ == '\0';
-  }
-  ~Statement() { sqlite3_finalize(statement_); }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-
-  int code() const { return code_; }
-  bool single() const { return single_; }
-  bool reads_only() const { return sqlite3_stmt_readonly(statement_) != 0; }
-  int step() { return sqlite3_step(statement_); }
-  void bind(int place, const std::string& text) {
-    sqlite3_bind_text(statement_, place, text.data(), static_cast<int>(text.size()),
-                      SQLITE_TRANSIENT);
-  }
-  void bind(int place, std::int64_t number) { sqlite3_bind_int64(statement_, place, number); }
-  void bind(int place, const std::optional<double>& number) {
-    if (number) sqlite3_bind_double(statement_, place, *number);
-  }
-  std::string text(int column) {
-    const auto* begin = sqlite3_column_text(statement_, column);
-    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));
-    return begin ? std::string(reinterpret_cast<const char*>(begin), size) : std::string{};
-  }
-  std::int64_t whole(int column) { return sqlite3_column_int64(statement_, column); }
-  /// Of a value that was not asked for as another kind before.
-  int type(int column) { return sqlite3_column_type(statement_, column); }
-  std::optional<double> number(int column) {
-    if (sqlite3_column_type(statement_, column) == SQLITE_NULL) return {};
-    return sqlite3_column_double(statement_, column);
-  }
-
- private:
-  sqlite3_stmt* statement_ = nullptr;
-  const char* rest_ = nullptr;
-  int code_ = SQLITE_OK;
-  bool single_ = true;
-};
-
 /// Failed points are not stored: for a word that no version wrote.
 PointStatus status_of(const std::string& text) {
   for (const PointStatus s : {PointStatus::ok, PointStatus::out_of_memory, PointStatus::invalid})
@@ -195,7 +144,7 @@ PointStatus status_of(const std::string& text) {
   return PointStatus::failed;
 }
 
-PointResult row_of(Statement& statement) {
+PointResult row_of(SqliteStatement& statement) {
   PointResult r{.key = statement.text(0),
                 .version = statement.text(1),
                 .fingerprint = statement.text(2),
@@ -228,7 +177,7 @@ std::int64_t sum_of(const PointResult& row) {
 /// The checksum that stands behind the columns of a row; nothing where they say something else.
 /// Values have the kinds that a writer gives them: `--where` tells a text from the same bytes as a
 /// blob.
-std::optional<std::int64_t> sum_of(Statement& statement) {
+std::optional<std::int64_t> sum_of(SqliteStatement& statement) {
   const auto texts = static_cast<int>(std::size(text_columns));
   const auto all = texts + static_cast<int>(number_names().size());
   ByteSum sum;
@@ -286,7 +235,7 @@ void Store::Connection::open_existing() {
 }
 
 std::int64_t Store::Connection::number(const char* sql) const {
-  Statement statement(db, sql);
+  SqliteStatement statement(db, sql);
   check(statement.code());
   const int code = statement.step();
   if (code == SQLITE_DONE) return 0;
@@ -305,7 +254,7 @@ Store::Store(const std::string& path, Open how) : connection_{std::make_unique<C
     c.check(
         sqlite3_open_v2(path.c_str(), &c.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr));
   }
-  sqlite3_busy_timeout(c.db, patience_ms);
+  sqlite3_busy_timeout(c.db, sqlite_patience_ms);
   if (how == Open::create && sqlite3_db_readonly(c.db, "main") == 1) c.refuse(SQLITE_READONLY);
   // In this order: what another process makes in between is then seen as made.
   const bool empty = c.number("SELECT count(*) FROM sqlite_master") == 0;
@@ -328,7 +277,7 @@ Store::Store(const std::string& path, Open how) : connection_{std::make_unique<C
   if (how == Open::create) c.run("PRAGMA synchronous = NORMAL");
   const std::int64_t format = c.number("PRAGMA user_version");
   std::vector<std::string> texts;
-  Statement made(c.db, "SELECT sql FROM sqlite_master ORDER BY rowid");
+  SqliteStatement made(c.db, "SELECT sql FROM sqlite_master ORDER BY rowid");
   while (made.step() == SQLITE_ROW) texts.push_back(made.text(0));
   const bool same = texts == schema();
   if (format != store_format || !same)
@@ -343,7 +292,8 @@ Store::~Store() = default;
 
 std::string Store::Connection::points_by_key() const {
   std::string text = "(SELECT points.*";
-  Statement keys(db, "SELECT DISTINCT j.key FROM points, json_each(points.varied) AS j ORDER BY 1");
+  SqliteStatement keys(
+      db, "SELECT DISTINCT j.key FROM points, json_each(points.varied) AS j ORDER BY 1");
   check(keys.code());
   int code = keys.step();
   for (; code == SQLITE_ROW; code = keys.step()) {
@@ -360,8 +310,8 @@ std::optional<PointResult> Store::find(const std::string& key, Builds builds) co
   const std::string which = builds == Builds::own
                                 ? " AND " + own
                                 : " ORDER BY " + own + " DESC, version DESC, fingerprint LIMIT 1";
-  Statement statement(connection_->db,
-                      "SELECT " + columns() + ", sum FROM points WHERE key = ?" + which);
+  SqliteStatement statement(connection_->db,
+                            "SELECT " + columns() + ", sum FROM points WHERE key = ?" + which);
   connection_->check(statement.code());
   statement.bind(1, key);
   statement.bind(2, std::string(version));
@@ -383,7 +333,7 @@ void Store::Connection::verify() const {
   std::int64_t count = 0;
   std::uint64_t sum = 0;
   {
-    Statement rows(db, "SELECT " + columns() + ", sum FROM points");
+    SqliteStatement rows(db, "SELECT " + columns() + ", sum FROM points");
     check(rows.code());
     int code = rows.step();
     for (; code == SQLITE_ROW; code = rows.step(), ++count) {
@@ -406,7 +356,7 @@ void Store::Connection::verify() const {
 
 void Store::put(const PointResult& result) {
   static const std::string sql = put_text();
-  Statement statement(connection_->db, sql);
+  SqliteStatement statement(connection_->db, sql);
   connection_->check(statement.code());
   int place = 0;
   for (const std::string* text : {&result.key, &result.version, &result.fingerprint, &result.sweep})
@@ -436,9 +386,10 @@ void Store::put(const std::vector<PointResult>& results) {
 
 std::vector<PointResult> Store::rows(const std::string& where) const {
   const std::string filter = where.empty() ? "1" : where;
-  Statement statement(connection_->db, "SELECT " + columns() + ", sum FROM " +
-                                           connection_->points_by_key() + " WHERE (" + filter +
-                                           "\n) ORDER BY sweep, point, key, version, fingerprint");
+  SqliteStatement statement(connection_->db,
+                            "SELECT " + columns() + ", sum FROM " + connection_->points_by_key() +
+                                " WHERE (" + filter +
+                                "\n) ORDER BY sweep, point, key, version, fingerprint");
   if (statement.code() == SQLITE_ERROR || !statement.single() || !statement.reads_only()) {
     const std::string why = statement.single() ? sqlite3_errmsg(connection_->db) : "more than one";
     throw InputError({Diagnostic{{},

@@ -71,12 +71,12 @@ TEST(Bill, AddsUpPartsAndWritesThemOff) {
   costs.electricity = 0.36;  // 1e-7 a joule
   costs.facility = 1.25;
   costs.switch_ports = 64;
-  costs.device = {20'000, 0, {}};
-  costs.node = {50'000, 2000, {}};
-  costs.network_switch = {30'000, 1000, {}};
-  costs.cable = {1000, 0, 5000};
+  costs.device = {20'000, 0};
+  costs.node = {50'000, 2000};
+  costs.network_switch = {30'000, 1000};
+  costs.cable = {1000, 0};
   const Bill bill = bill_of(Fabric(c));
-  EXPECT_DOUBLE_EQ(bill.price(), 2048 * 20e3 + 256 * 50e3 + 96 * 30e3 + 5000 * 1e3);
+  EXPECT_DOUBLE_EQ(bill.price(), 2048 * 20e3 + 256 * 50e3 + 96 * 30e3 + 4096 * 1e3);
   EXPECT_DOUBLE_EQ(bill.power(), 1.25 * (256 * 2000 + 96 * 1000));
   const double joules = 7e6;
   EXPECT_DOUBLE_EQ(cost_of(costs, bill, Seconds{3}, joules),

@@ -11,9 +11,8 @@ namespace stepcast {
 
 /// One kind of part.
 struct CostItem {
-  double price = 0;             ///< of one, in the currency of the section
-  double power = 0;             ///< that one takes all the time [W]
-  std::optional<double> count;  ///< nothing: as many as the fabric has
+  double price = 0;  ///< of one, in the currency of the section
+  double power = 0;  ///< that one takes all the time [W]
   bool free() const { return price == 0 && power == 0; }
 };
 

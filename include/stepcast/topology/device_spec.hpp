@@ -73,7 +73,7 @@ struct DeviceSpec {
   Seconds tile_task{0};       ///< start of one task of a kernel that runs already
   /// The time of an operator beside a communication over its time alone: they share the
   /// memory, and some collectives run on vector cores.
-  double interference_matmul = 1, interference_vector = 1;
+  double interference_matmul = 1;
   std::optional<IdleClock> idle_clock;  ///< none: the clock never falls
   std::optional<PowerCap> power_cap;    ///< none: the power limit holds every product alike
   std::optional<PowerSpec> power;       ///< none: energy is not forecast

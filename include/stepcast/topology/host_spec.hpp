@@ -19,10 +19,6 @@ struct PcieTree {
   bool known() const { return switch_bandwidth.value() > 0; }
 };
 
-/// Where threads of updates and the memory of what is offloaded are: both in the NUMA domain of
-/// their device, all memory in the first domain, or memory in all domains in turn.
-enum class NumaPlacement { local, first_touch, interleaved };
-
 struct HostSpec {
   std::int64_t devices_per_host = 8;
   OperatorClassTimes dispatch;  ///< host time per operator, eager
@@ -52,12 +48,9 @@ struct HostSpec {
   BytesPerSecond shared_bandwidth{0};
   std::int64_t shared_devices = 1;
   PcieTree pcie;
-  BytesPerSecond pageable_bandwidth{0};  ///< of a copy from or to pageable memory; 0: not known
-  std::int64_t numa_domains = 1;         ///< of the memory of one host
-  BytesPerSecond numa_link{0};           ///< between each two of them, per direction; 0: not known
-  std::int64_t cores = 0;                ///< of one host; 0: not known
-  BytesPerSecond core_bandwidth{0};      ///< of host memory, that one core draws; 0: no limit
-  Bytes memory_capacity{0};              ///< of one host; 0: not known
+  std::int64_t cores = 0;            ///< of one host; 0: not known
+  BytesPerSecond core_bandwidth{0};  ///< of host memory, that one core draws; 0: no limit
+  Bytes memory_capacity{0};          ///< of one host; 0: not known
   BytesPerSecond memory_bandwidth{0};
   double memory_efficiency = 1;                      ///< part of it that updates of states reach
   Bytes storage_capacity{0};                         ///< of the drives of one host; 0: not known
@@ -65,13 +58,11 @@ struct HostSpec {
 
   /// The host memory that passes by the update of one device's states in a second, while
   /// those of all devices of the host are updated (docs/models/offload.md).
-  BytesPerSecond update_bandwidth(NumaPlacement placement = NumaPlacement::local) const;
+  BytesPerSecond update_bandwidth() const;
   /// The bandwidth of each device while all that share offload at once: the least of its
   /// link and an even share (docs/models/offload.md). With a PCIe tree it is that of a device whose
   /// neighbours are idle; what they take, the fabric knows.
-  BytesPerSecond offload_bandwidth(NumaPlacement placement = NumaPlacement::local,
-                                   bool pinned = true) const;
-  double crossing_copies(NumaPlacement placement) const;
+  BytesPerSecond offload_bandwidth() const;
   /// Even shares of a device in what the drives of its host read and write.
   BytesPerSecond storage_read_bandwidth() const;
   BytesPerSecond storage_write_bandwidth() const;

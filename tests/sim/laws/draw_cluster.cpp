@@ -132,25 +132,12 @@ void Drawing::pick_fabric() {
       "{nodes: 2, fabric: {kind: switch, port: {bandwidth: 40GB/s, latency: 2us}}}");
 }
 
-/// Where copies meet each other and NICs, and which memory of the host they are from or to; last,
-/// as it follows what is offloaded.
+/// Where copies meet each other and NICs; last, as it follows what is offloaded.
 void Drawing::pick_host() {
   if (kinds_ || nic_.empty()) return;
-  if (!schedule_->pairs && !fb_pair_ && chance(15))
-    take("training.batch_copy", "batch_copy", "2MB");
-  const bool away =
+  const bool copies =
       has("training.offload.optimizer=true") || has("training.offload.experts=true") ||
       has("training.offload.activations=0.5") || has("training.offload.activations=1");
-  const bool copies = away || has("training.batch_copy=2MB");
-  if (away && chance(50)) {
-    set("cluster.host.device_link.pageable", "9GB/s");
-    take("training.offload.pinned", "offload pinned", "false");
-  }
-  if (copies && node_ % 2 == 0 && chance(35)) {
-    if (!has("training.offload.update=host")) set("cluster.host.devices_per_host", 2);
-    set("cluster.host.numa", "{domains: 2, link: 12GB/s}");
-    take("runtime.numa", "numa", word({"first_touch", "interleaved"}));
-  }
   if (!chance(copies ? 50 : 10) || (!copies && nic_ == "node")) return;
   const std::string nic = nic_ == "node" ? "device"
                           : copies       ? word({"device", "switch", "root"})
@@ -165,12 +152,11 @@ void Drawing::pick_host() {
 void Drawing::pick_costs() {
   if (kinds_ || allocated_ || has_platform_ || !chance(15)) return;
   hit("costs");
-  const std::string switches = chance(50) ? "count: 3" : "ports: 64";
   set("cluster.costs",
       "{currency: eur, amortisation: 1461d, electricity: " + word({"0", "0.1"}) +
           ", facility: 1.3, device: {price: 9000, power: 700}, node: {price: 20000, power: 900}, "
-          "nic: {price: 500}, switch: {price: 15000, power: 1600, " +
-          switches + "}, cable: {price: 300, power: 8}" +
+          "nic: {price: 500}, switch: {price: 15000, power: 1600, "
+          "ports: 64}, cable: {price: 300, power: 8}" +
           (super_node_ ? ", super_node: {price: 40000}" : "") + "}");
 }
 

@@ -29,7 +29,7 @@ void Drawing::pick_runtime() {
   if (chance(20)) take("cluster.host.library_launch", "library launch", word({"2us", "15us"}));
   if (experts() && chance(15)) {
     hit("compile misses");
-    set("runtime.compile", "{misses: 0.3, hidden: " + word({"true", "false"}) + "}");
+    set("runtime.compile.misses", "0.3");
   }
 }
 

@@ -112,11 +112,11 @@ void Examination::equal_collectives(const std::vector<CollectiveUse>& others) {
   }
 }
 
-/// Nothing waits for what is not compiled, or compiled by other threads.
+/// Nothing waits for what is not compiled.
 void Examination::compiling_is_told() {
   const RuntimeSpec& runtime = case_.scenario.workload.runtime;
   const double told = base_.mean.compile_stall.value();
-  if ((runtime.compile_misses > 0 || runtime.compile_cache > 0) && !runtime.compile_hidden) {
+  if (runtime.compile_misses > 0) {
     if (told > 0) count("compiling waited for");
     return;
   }

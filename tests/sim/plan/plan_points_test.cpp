@@ -59,42 +59,6 @@ schedule: {pipeline: search}
 )");
 }
 
-// Input and labels of one forward come with one copy, which the ends of the pipeline wait for.
-TEST(PlanPoints, ForwardsThatReadABatchWaitForItsCopy) {
-  const test::PlanFile file(R"(
-stepcast: 1
-name: copied-batches
-framework: none
-cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 32}
-model: {extends: models/llama2-7b.yaml, layers: 16}
-parallel: {tp: [8], pp: [1, 2, 4], vpp: [1, 2], sequence_parallel: [true]}
-training: {sequence: 4096, global_batch: 64, micro_batch: [1]}
-schedule: {pipeline: [1f1b, gpipe, interleaved_1f1b, zb_h1]}
-runtime: {dispatch: graph_sink}
-)");
-  const PlanSpace plain = file.read(), copying = file.read({"training.batch_copy=2GB"});
-  std::vector<BaseCosts> without = test::costs_of(plain), with = test::costs_of(copying);
-  std::size_t compared = 0;
-  for (const Strategy& strategy : test::all_strategies(copying)) {
-    const Scenario scenario = scenario_of(copying, strategy);
-    const auto before = estimate_point(plain, without, strategy);
-    const auto point = estimate_point(copying, with, strategy);
-    if (!before || !point || !reader_finding(scenario).empty()) continue;
-    ++compared;
-    const LoneStep step(scenario, with[strategy.base].times);
-    const double alone = step.replayed().value();
-    EXPECT_LE(point->bound.value(), alone * (1 + 1e-9)) << strategy_text(copying, strategy);
-    EXPECT_NEAR(point->estimate.value(), alone, 0.05 * alone) << strategy_text(copying, strategy);
-    if (scenario.workload.plan.pp > 1) continue;
-    const HostSpec& host = scenario.cluster.host;
-    const Seconds copy = host.device_link_latency + Bytes{2e9} / host.offload_bandwidth({});
-    const double copies = static_cast<double>(scenario.micro_batches()) * copy.value();
-    EXPECT_NEAR((point->bound - before->bound).value(), copies, 1e-9 * copies);
-    EXPECT_NEAR((point->estimate - before->estimate).value(), copies, 1e-9 * copies);
-  }
-  EXPECT_GT(compared, 6U);
-}
-
 TEST(AnswerStore, OneChangedByteIsSeenOrChangesNothing) {
   const test::TemporaryFiles files;
   const std::string path = files.path("answers"), copy = files.path("copy");

@@ -79,5 +79,33 @@ TEST(Steps, CollectingGarbageTakesTime) {
   EXPECT_GT(paused, 1.5 * calm);
 }
 
+// A loader that works ahead sets the pace where it is slower than the step, from the first
+// simulated step on; one that works in the step's own time adds to it.
+TEST(Steps, LastAsLongAsTheirBatchesTakeToLoad) {
+  const test::TemporaryFiles files;
+  const std::string file = files.write("small.yaml", test::small_scenario);
+  const auto steps_with = [&](const std::string& steps, const std::string& loader) {
+    return testing::in_child([&] {
+      std::vector<double> all;
+      const Forecast run = forecast(
+          prepare_scenario(file, {"simulate.steps=" + steps, "stalls.data_loader=" + loader}, {}));
+      for (const Seconds step : run.timeline.steps) all.push_back(step.value());
+      all.push_back(run.timeline.classes.front().total().value());
+      return all;
+    });
+  };
+  const double calm = steps_with("1", "{time_per_step: 0s}")[0];
+  for (const char* steps : {"1", "4"}) {
+    for (const char* ahead : {"1", "3"}) {
+      const std::string prefetch = ", prefetch: " + std::string(ahead) + "}";
+      for (const double slow : steps_with(steps, "{time_per_step: 30s" + prefetch))
+        EXPECT_NEAR(slow, 30, 1e-9);
+      for (const double quick : steps_with(steps, "{time_per_step: 1us" + prefetch))
+        EXPECT_NEAR(quick, calm, 0.05 * calm);
+    }
+  }
+  EXPECT_NEAR(steps_with("1", "{time_per_step: 30s}")[0], calm + 30, 0.05 * calm);
+}
+
 }  // namespace
 }  // namespace stepcast

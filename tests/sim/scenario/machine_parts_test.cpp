@@ -123,14 +123,14 @@ TEST(MachineParts, EveryKindThatCopiesHasALinkToItsHost) {
   const auto link = [](const std::string& bandwidth) {
     return "host: {device_link: {bandwidth: " + bandwidth + "}}";
   };
-  const std::string copies = "training: {batch_copy: 1MB}\n";
-  EXPECT_EQ(errors_of_kinds(link("64GB/s"), link("32GB/s"), copies).find("batch_copy"),
+  const std::string copies = "training: {offload: {activations: 0.5}}\n";
+  EXPECT_EQ(errors_of_kinds(link("64GB/s"), link("32GB/s"), copies).find("offload"),
             std::string::npos);
-  EXPECT_NE(
-      errors_of_kinds(link("64GB/s"), link("0B/s"), copies)
-          .find("training.batch_copy: is given but cluster.kinds.1.host.device_link.bandwidth "
-                "is 0, allowed: 0B"),
-      std::string::npos);
+  EXPECT_NE(errors_of_kinds(link("64GB/s"), link("0B/s"), copies)
+                .find("training.offload.activations: is given but "
+                      "cluster.kinds.1.host.device_link.bandwidth "
+                      "is 0"),
+            std::string::npos);
 }
 
 TEST(MachineParts, GroupsHaveFewRouters) {

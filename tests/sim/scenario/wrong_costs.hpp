@@ -18,21 +18,12 @@ inline constexpr WrongRow wrong_costs[] = {
     {"switches_that_cannot_be_counted", "  devices: 16\nmodel:",
      "  devices: 16\n  costs: {currency: usd, amortisation: 1000d, switch: {price: 5}}\nmodel:",
      "s.yaml:28:55: cluster.costs.switch.ports: is 0, so that the switches above 8 leaves cannot "
-     "be counted, allowed: the ports of a switch, or switch.count"},
+     "be counted, allowed: the ports of a switch"},
     {"switches_with_too_few_ports", "  devices: 16\nmodel:",
      "  devices: 16\n  costs: {currency: usd, amortisation: 1000d, switch: {ports: 64}}\nmodel:",
      "s.yaml:28:63: cluster.costs.switch.ports: is 64, but a switch with NICs needs 128 "
      "(leaf_ports "
-     "and their uplinks, or all NICs of a single switch), allowed: at least those, or "
-     "switch.count"},
-    {"switches_counted_twice", "  devices: 16\nmodel:",
-     "  devices: 16\n  costs: {currency: usd, amortisation: 1000d, switch: {ports: 128, count: "
-     "9}}\nmodel:",
-     "s.yaml:28:63: cluster.costs.switch.ports: is given beside count, which is taken as it is, "
-     "allowed: 0"},
-    {"half_a_node", "  devices: 16\nmodel:",
-     "  devices: 16\n  costs: {currency: usd, amortisation: 1000d, node: {count: 2.5}}\nmodel:",
-     "s.yaml:28:61: cluster.costs.node.count: is 2.5, allowed: auto or a whole number"},
+     "and their uplinks, or all NICs of a single switch), allowed: at least those"},
     {"power_of_a_device_twice", "  host:\n",
      "    power: {idle: 95, computing: 270, communicating: 130}\n"
      "  costs: {currency: usd, amortisation: 1000d, device: {power: 300}}\n  host:\n",

@@ -89,20 +89,6 @@ inline constexpr WrongRow wrong_data[] = {
      "moe: {capacity_factor: 1, capacity_pad: true}\nruntime: {compile: {misses: 0.5}}\nexpect:",
      "s.yaml:51:29: runtime.compile.misses: is 0.5 but moe.capacity_pad makes all shapes the same, "
      "allowed: 0"},
-    {"compile_hidden_without_misses", "expect:", "runtime: {compile: {hidden: true}}\nexpect:",
-     "s.yaml:50:29: runtime.compile.hidden: is true but misses is 0, allowed: false"},
-    {"compile_rows_without_cache", "expect:", "runtime: {compile: {rows_per_kernel: 8}}\nexpect:",
-     "s.yaml:50:38: runtime.compile.rows_per_kernel: is 8 but cache is 0, allowed: 1"},
-    {"compile_cache_without_cost", "expect:", "runtime: {compile: {cache: 64}}\nexpect:",
-     "s.yaml:50:28: runtime.compile.cache: is 64 but cluster.host.compile.kernel is 0s, allowed: "
-     "0"},
-    {"compile_cache_beside_misses",
-     "expect:", "runtime: {compile: {cache: 64, misses: 0.5}}\nexpect:",
-     "s.yaml:50:28: runtime.compile.cache: is 64 but cluster.host.compile.kernel is 0s, allowed: "
-     "0\n"
-     "s.yaml:50:40: runtime.compile.misses: is 0.5 but follows from runtime.compile.cache, "
-     "allowed: "
-     "0"},
     {"fusion_of_no_name", "expect:", "runtime: {fusion: all}\nexpect:",
      "s.yaml:50:19: runtime.fusion: is 'all', allowed: none, pattern, dvm"},
 };

@@ -13,7 +13,7 @@ struct WrongOverride {
 };
 inline void PrintTo(const WrongOverride& row, std::ostream* out) { *out << row.name; }
 
-/// PCIe trees, NUMA domains, pageable memory and batches.
+/// PCIe trees.
 inline const WrongOverride wrong_host[] = {
     {"cores_without_a_bandwidth",
      {"cluster.host.cores.count=8"},
@@ -76,15 +76,15 @@ inline const WrongOverride wrong_host[] = {
     {"a_pcie_tree_that_nothing_uses",
      {"cluster.host.device_link.bandwidth=64GB/s", "cluster.host.pcie.switch_bandwidth=40GB/s"},
      "--set cluster.host.pcie.switch_bandwidth=40GB/s: cluster.host.pcie.switch_bandwidth: is "
-     "given but nothing is offloaded or loaded and NICs are not in the tree, allowed: 0B/s"},
+     "given but nothing is offloaded and NICs are not in the tree, allowed: 0B/s"},
     {"a_pcie_tree_beside_an_even_share",
      {"cluster.host.device_link={bandwidth: 64GB/s, shared: {bandwidth: 80GB/s, devices: 2}}",
-      "training.batch_copy=1MB", "cluster.host.pcie.switch_bandwidth=40GB/s"},
+      "training.offload.activations=0.5", "cluster.host.pcie.switch_bandwidth=40GB/s"},
      "--set cluster.host.pcie.switch_bandwidth=40GB/s: cluster.host.pcie.switch_bandwidth: is "
      "given beside cluster.host.device_link.shared, which is an even share of the same, allowed: "
      "0B/s, or shared.bandwidth 0B/s"},
     {"pcie_switches_that_do_not_divide",
-     {"cluster.host.device_link.bandwidth=64GB/s", "training.batch_copy=1MB",
+     {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.activations=0.5",
       "cluster.host.pcie={switch_bandwidth: 40GB/s, switch_devices: 3}"},
      "--set cluster.host.pcie={switch_bandwidth: 40GB/s, switch_devices: 3}: "
      "cluster.host.pcie.switch_devices: is 3, must divide the 8 devices of a node, allowed: 1, 2, "
@@ -94,71 +94,12 @@ inline const WrongOverride wrong_host[] = {
       "cluster.host.pcie={switch_bandwidth: 40GB/s, nic: root}"},
      "--set cluster.host.pcie={switch_bandwidth: 40GB/s, nic: root}: cluster.host.pcie.nic: is "
      "given but a NIC is that of a node (cluster.network.nic.per), allowed: device"},
-    {"pageable_memory_of_nothing",
-     {"cluster.host.device_link={bandwidth: 64GB/s, pageable: 6GB/s}",
-      "training.offload.pinned=false"},
-     "--set training.offload.pinned=false: training.offload.pinned: is false but nothing is "
-     "offloaded, allowed: true"},
-    {"pageable_memory_of_unknown_bandwidth",
-     {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.optimizer=true",
-      "training.offload.pinned=false"},
-     "--set training.offload.pinned=false: training.offload.pinned: is false but "
-     "cluster.host.device_link.pageable is 0, allowed: true"},
-    {"numa_of_nothing",
-     {"cluster.host.numa={domains: 2, link: 40GB/s}", "runtime.numa=interleaved"},
-     "--set runtime.numa=interleaved: runtime.numa: is given but nothing moves to or from hosts, "
-     "allowed: local"},
-    {"numa_of_one_domain",
-     {"cluster.host.device_link.bandwidth=64GB/s", "training.batch_copy=1MB",
-      "runtime.numa=interleaved"},
-     "--set runtime.numa=interleaved: runtime.numa: is given but cluster.host.numa has no domains "
-     "above 1 with a link, allowed: local"},
-    {"numa_domains_that_do_not_divide",
-     {"cluster.host.device_link.bandwidth=64GB/s", "training.batch_copy=1MB",
-      "runtime.numa=first_touch", "cluster.host.numa={domains: 3, link: 40GB/s}"},
-     "--set cluster.host.numa={domains: 3, link: 40GB/s}: cluster.host.numa.domains: is 3, must "
-     "divide the 8 devices of a host, allowed: 1, 2, 4, 8"},
-    {"a_link_of_one_numa_domain",
-     {"cluster.host.numa.link=40GB/s"},
-     "--set cluster.host.numa.link=40GB/s: cluster.host.numa.link: is given but "
-     "cluster.host.numa.domains is 1, allowed: 0B/s, or domains above 1"},
-    {"a_batch_without_a_link",
-     {"training.batch_copy=1MB"},
-     "--set training.batch_copy=1MB: training.batch_copy: is given but "
-     "cluster.host.device_link.bandwidth is 0, allowed: 0B"},
-    {"a_batch_of_pairs",
-     {"cluster.host.device_link.bandwidth=64GB/s", "training.batch_copy=1MB",
-      "schedule.pipeline=dualpipe_v"},
-     "--set training.batch_copy=1MB: training.batch_copy: does not go with pairs of forward and "
-     "backward units, allowed: 0B"},
     {"kernels_of_an_update_that_hosts_do",
      {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.optimizer=true",
       "cluster.host.memory.bandwidth=400GB/s", "training.offload.update=host",
       "runtime.optimizer=elementwise"},
      "--set runtime.optimizer=elementwise: runtime.optimizer: is of the kernels of a device, but "
      "training.offload.update host has hosts update all states, allowed: fused"},
-    {"compile_cache_of_cut_tokens",
-     {"cluster.host.compile.kernel=50us", "runtime.compile.cache=64", "moe.overlap=chunks(2)"},
-     "--set runtime.compile.cache=64: runtime.compile.cache: is 64 but moe.overlap cuts the tokens "
-     "of experts, whose parts have other shapes, allowed: 0"},
-    {"compile_cache_of_full_experts",
-     {"cluster.host.compile.kernel=50us", "runtime.compile.cache=64", "moe.capacity_factor=1"},
-     "--set runtime.compile.cache=64: runtime.compile.cache: is 64 but moe.capacity_factor makes "
-     "some shapes the same, allowed: 0"},
-    {"compile_cache_of_all_rows",
-     {"cluster.host.compile.kernel=50us", "runtime.compile.cache=64", "parallel.ep=1"},
-     "--set runtime.compile.cache=64: runtime.compile.cache: is 64 but every rank has the rows of "
-     "all experts, always as many, allowed: 0"},
-    {"compile_cache_of_slices",
-     {"cluster.host.compile.kernel=50us", "runtime.compile.cache=64", "schedule.slices=2",
-      "schedule.pipeline=seqpipe"},
-     "--set runtime.compile.cache=64: runtime.compile.cache: is 64 but schedule.slices cuts "
-     "micro-batches, whose parts have other shapes, allowed: 0"},
-    {"compile_hidden_beside_a_whole_cache",
-     {"cluster.host.compile.kernel=50us", "runtime.compile.cache=100000",
-      "runtime.compile.hidden=true"},
-     "--set runtime.compile.hidden=true: runtime.compile.hidden: is true but runtime.compile.cache "
-     "holds all shapes, allowed: false"},
 };
 
 }  // namespace stepcast::test

@@ -75,6 +75,8 @@ struct StallsSpec {
     std::int64_t seed = 1;
     friend bool operator==(const AllocatorPauses&, const AllocatorPauses&) = default;
   };
+  /// What a batch needs beside the step that runs; with prefetch a step lasts until the next one
+  /// is there.
   struct DataLoader {
     Seconds time_per_step{0};
     std::int64_t prefetch = 0;  ///< steps that are loaded ahead
