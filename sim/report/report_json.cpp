@@ -350,14 +350,15 @@ std::string report_json(const Scenario& scenario, const Forecast& forecast,
     engine["wall_s"] = timing->wall_s;
     engine["peak_rss_bytes"] = timing->peak_rss_bytes;
   }
-  // Members of a list in braces would be copied, with all that they hold.
-  Json json;
-  json["stepcast"] = program_head<Json>();
-  json["scenario"] = scenario_json(scenario);
-  json["result"] = result_json(scenario, forecast);
-  json["assumptions"] = std::move(assumptions);
-  json["engine"] = std::move(engine);
-  return json.dump(2) + "\n";
+  // Written in braces, or without room for all, members are copied with all that they hold.
+  Json::object_t json;
+  json.reserve(5);
+  json.emplace_back("stepcast", program_head<Json>());
+  json.emplace_back("scenario", scenario_json(scenario));
+  json.emplace_back("result", result_json(scenario, forecast));
+  json.emplace_back("assumptions", std::move(assumptions));
+  json.emplace_back("engine", std::move(engine));
+  return Json(std::move(json)).dump(2) + "\n";
 }
 
 std::string campaign_json(const Scenario& scenario, const CampaignForecast& c) {

@@ -43,6 +43,16 @@ Questions questions_of(const std::vector<FrameworkRule>& rules) {
   return all;
 }
 
+/// A circle goes through keys whose rules ask for something.
+bool may_have_circle(const std::vector<FrameworkRule>& rules) {
+  std::set<std::string_view> asked;
+  for (const FrameworkRule& rule : rules)
+    for (const FrameworkCondition& condition : rule.when) asked.insert(condition.key);
+  return std::ranges::any_of(rules, [&](const FrameworkRule& rule) {
+    return !rule.when.empty() && asked.contains(rule.key);
+  });
+}
+
 /// Keys from which no circle can be reached.
 std::set<std::string_view> keys_without_circle(const Questions& questions) {
   std::set<std::string_view> known;
@@ -171,6 +181,7 @@ void report_contradictions(const std::vector<FrameworkRule>& rules, const std::s
 
 void report_circles(const std::vector<FrameworkRule>& rules, const std::string& path,
                     Reading& reading) {
+  if (!may_have_circle(rules)) return;
   const Questions questions = questions_of(rules);
   // Almost always all: a way is looked for only where there can be one.
   const std::set<std::string_view> ends = keys_without_circle(questions);
