@@ -33,7 +33,12 @@ std::string preset_path(const std::string& path) {
 
 /// `framework`, also where a sweep lists several: `sweep.grid.framework.0`.
 bool keeps_extends(const std::string& path) {
-  return ("." + path + ".").find("." + std::string(kept_extends) + ".") != std::string::npos;
+  for (std::size_t at = path.find(kept_extends); at != std::string::npos;
+       at = path.find(kept_extends, at + 1)) {
+    const std::size_t end = at + kept_extends.size();
+    if ((at == 0 || path[at - 1] == '.') && (end == path.size() || path[end] == '.')) return true;
+  }
+  return false;
 }
 
 /// The words of `kind:` differ: the mapping means another thing, so that the keys of the old kind
@@ -243,7 +248,11 @@ class Loader {
 
   std::string missing(const std::string& path, const std::string& name,
                       const fs::path& directory) const {
-    const std::string short_form = is_override_ ? short_name(path, name) : std::string();
+    // `meta-llama/Llama-3-8B` means the preset of its last part.
+    const fs::path file{name};
+    const bool is_file = file.extension() == ".yaml" || file.extension() == ".yml";
+    const std::string short_form =
+        is_file ? std::string() : short_name(path, file.filename().string());
     std::string hint = short_form.empty() ? short_form : file_hint(short_form, directory, search_);
     if (hint.empty()) hint = file_hint(name, directory, search_);
     if (hint.empty() && !short_form.empty())
@@ -316,6 +325,17 @@ std::vector<std::string> split_path(const std::string& path) {
   return parts;
 }
 
+/// What to do with the name of a model or cluster where a file is asked for.
+std::string preset_hint(const std::string& name, const SearchPath& search) {
+  if (fs::path(name).has_parent_path()) return {};
+  const bool model = find_file("models/" + name + ".yaml", {}, search).has_value();
+  const bool cluster = find_file("clusters/" + name + ".yaml", {}, search).has_value();
+  if (!model && !cluster) return {};
+  return std::string(", but a ") + (model ? "model" : "cluster") +
+         " has that name: 'stepcast new --model " + (model ? name : "MODEL") + " --cluster " +
+         (cluster ? name : "CLUSTER") + " --devices N' writes a scenario with it";
+}
+
 }  // namespace
 
 const Node* Node::find(std::string_view key) const {
@@ -342,7 +362,8 @@ std::optional<fs::path> find_file(const fs::path& name, const fs::path& director
 std::string read_document_text(const std::string& path, const SearchPath& search,
                                std::string_view format) {
   if (!path.empty() && path != "-" && !find_file(path, {}, search)) {
-    const std::string hint = file_hint(path, {}, search);
+    std::string hint = preset_hint(path, search);
+    if (hint.empty()) hint = file_hint(path, {}, search);
     // Without a hint read_file() says what is allowed.
     if (!hint.empty()) refuse({path}, {}, "does not exist" + hint);
   }
@@ -388,9 +409,16 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
   const std::string path = assignment.substr(0, equals);
   if (assignment.compare(equals + 1, 2, "*=") == 0)
     return scale_value(root, path, assignment.substr(equals + 3), place);
+  const std::string written = assignment.substr(equals + 1);
+  // `parallel.tp=4,parallel.pp=2`
+  constexpr std::string_view in_keys = "abcdefghijklmnopqrstuvwxyz_.0123456789";
+  const std::size_t comma = std::min(written.find(','), written.size());
+  const std::size_t second = written.find_first_not_of(in_keys, comma + 1);
+  if (second < written.size() && written[second] == '=')
+    refuse(place, path, "is '" + written + "', allowed: one key, each has a --set of its own");
   Node value;
   try {
-    value = parse_document(assignment.substr(equals + 1), place.file);
+    value = parse_document(written, place.file);
   } catch (const InputError& error) {
     refuse(place, path, error.diagnostics().front().message);
   }

@@ -267,6 +267,36 @@ class Builder : public YAML::EventHandler {
   std::vector<Diagnostic> wrong_, repeated_;
 };
 
+/// Whether line `number` of `text`, counted from 1, is indented with a tab.
+bool has_tab_before(std::string_view text, int number) {
+  for (; number > 1; --number) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return false;
+    text.remove_prefix(end + 1);
+  }
+  return text.substr(0, std::min(text.find_first_not_of(" \t"), text.size())).find('\t') !=
+         std::string_view::npos;
+}
+
+/// What the library says, and what to look for.
+Diagnostic syntax_error(std::string_view text, const std::string& name,
+                        const YAML::Exception& error) {
+  const bool known = error.mark.line >= 0;
+  const Place place{name, known ? error.mark.line + 1 : 0, known ? error.mark.column + 1 : 0};
+  if (known)
+    for (const int line : {place.line, place.line - 1})
+      if (line > 0 && has_tab_before(text, line))
+        return {{name, line, 1}, {}, "is indented with a tab, allowed: blanks"};
+  const bool open = error.msg.ends_with("flow not found");
+  const bool moved = error.msg == "illegal map value" || error.msg == "end of map not found";
+  return {place,
+          {},
+          "is not YAML: " + error.msg +
+              (open    ? ", allowed: a } or ] for each { or [ above"
+               : moved ? ", allowed: keys of one mapping in one column"
+                       : "")};
+}
+
 /// `read_plain`: what needs no library is read without it.
 Node parse(std::string_view text, const std::string& name, Dialect dialect, bool read_plain,
            std::vector<Diagnostic>* repeated) {
@@ -282,9 +312,7 @@ Node parse(std::string_view text, const std::string& name, Dialect dialect, bool
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& error) {
-    const bool known = error.mark.line >= 0;
-    const Place place{name, known ? error.mark.line + 1 : 0, known ? error.mark.column + 1 : 0};
-    throw InputError({{place, {}, "is not YAML: " + error.msg}});
+    throw InputError({syntax_error(text, name, error)});
   }
   Node root = builder.take(repeated);
   // Parsers tell nothing of an empty file.
@@ -311,6 +339,10 @@ void check_text(std::string_view text, const std::string& name, const std::strin
                 const std::string& format) {
   for (std::size_t i = 0; i < text.size();) {
     const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte >= 0x20 && byte < 0x7F) {
+      ++i;
+      continue;
+    }
     const bool control =
         (byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t') || byte == 0x7F;
     // Control characters are UTF-8, but no text.

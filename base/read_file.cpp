@@ -1,5 +1,6 @@
 #include "read_file.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -24,10 +25,10 @@ constexpr std::uintmax_t largest_file = 16U << 20U;
 
 std::string read_stream(std::istream& stream, const std::string& name, std::string_view format) {
   std::string text;
-  std::string block(1U << 16U, '\0');
+  std::array<char, 1U << 14U> block;  // not filled: most files are shorter
   while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) ||
          stream.gcount() > 0) {
-    text.append(block, 0, static_cast<std::size_t>(stream.gcount()));
+    text.append(block.data(), static_cast<std::size_t>(stream.gcount()));
     if (text.size() > largest_file)
       refuse_file({name}, {}, "is larger than 16 MiB, allowed: " + std::string(format));
   }

@@ -16,8 +16,25 @@ std::string with_range(std::string_view what, const Range& range, std::string_vi
   return std::string(what) + (limits.empty() ? "" : ", " + limits);
 }
 
+/// What a number with commas was meant to be.
+std::string comma_hint(const Node& node) {
+  const std::string& text = node.text;
+  if (node.kind != Node::Kind::scalar || text.find(',') == std::string::npos ||
+      text.find_first_not_of("0123456789,") != std::string::npos)
+    return {};
+  constexpr std::size_t group = 4;  // a comma and three digits
+  const std::size_t first = text.find(',');
+  bool thousands = first < group && (text.size() - first) % group == 0;
+  for (std::size_t i = first; i < text.size(); ++i)
+    thousands = thousands && (text[i] == ',') == ((i - first) % group == 0);
+  if (!thousands) return "; a list, for plans and sweeps, is written [" + text + "]";
+  std::string digits = text;
+  std::erase(digits, ',');
+  return "; thousands are written " + digits;
+}
+
 std::string not_this(const Node& node, const std::string& allowed) {
-  return "is " + quoted(node) + ", allowed: " + allowed;
+  return "is " + quoted(node) + ", allowed: " + allowed + comma_hint(node);
 }
 
 std::string out_of_range(const Node& node, const Range& range, std::string_view unit) {

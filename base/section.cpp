@@ -31,7 +31,11 @@ void Reading::report(Place place, std::string path, std::string message) {
 Section::Section(const Node& node, std::string path, Reading& reading)
     : node_{node}, path_{std::move(path)}, reading_{reading} {
   if (node.kind == Node::Kind::mapping || node.kind == Node::Kind::null) return;
-  fail(node.place, path_, "is " + quoted(node) + ", allowed: a mapping");
+  const std::size_t colon = node.text.find(':');
+  const bool glued = colon != std::string::npos && colon + 1 < node.text.size();
+  fail(node.place, path_,
+       "is " + quoted(node) + ", allowed: a mapping" +
+           (glued ? ", with a blank behind each colon" : ""));
   // One error is enough: no key of it is said to be missing.
   all_known_ = true;
 }
@@ -190,6 +194,15 @@ void Section::finish() {
   if (all_known_) return;
   for (const Node::Entry& entry : node_.entries) {
     if (std::ranges::find(known_, entry.key) != known_.end()) continue;
+    // `tp:8` is one word of YAML.
+    const std::size_t colon = entry.key.find(':');
+    if (colon != std::string::npos &&
+        std::ranges::find(known_, entry.key.substr(0, colon)) != known_.end()) {
+      fail(entry.place, child(entry.key.substr(0, colon)),
+           "has no blank behind its colon, allowed: " + entry.key.substr(0, colon) + ": " +
+               entry.key.substr(colon + 1));
+      continue;
+    }
     const std::string near = did_you_mean(entry.key, known_);
     fail(entry.place, child(entry.key),
          "is not a known key" + (!near.empty()    ? near
@@ -218,7 +231,10 @@ void Section::fail(Place place, const std::string& path, std::string message) {
 
 void Section::inside(const Node& node, const std::string& path, const Body& body) {
   Section section{node, path, reading_};
+  const std::size_t told = reading_.diagnostics.size();
   body(section);
+  if (node.kind != Node::Kind::mapping && node.kind != Node::Kind::null)
+    reading_.diagnostics[told - 1].message += " of " + joined(section.known_);
   section.finish();
 }
 

@@ -15,14 +15,39 @@ struct Spoken {
 };
 constexpr Spoken spoken[] = {{"batch_size", "global_batch"},
                              {"batch_size", "micro_batch"},
+                             {"batch", "global_batch"},
+                             {"batch", "micro_batch"},
+                             {"batchsize", "global_batch"},
+                             {"batchsize", "micro_batch"},
                              {"gbs", "global_batch"},
                              {"mbs", "micro_batch"},
+                             {"mbs", "micro_batches"},
+                             {"mb", "micro_batches"},
+                             {"tensor_parallel", "tp"},
+                             {"tensor_parallel_size", "tp"},
+                             {"tensor_model_parallel_size", "tp"},
+                             {"pipeline_parallel", "pp"},
+                             {"pipeline_parallel_size", "pp"},
+                             {"pipeline_model_parallel_size", "pp"},
+                             {"virtual_pipeline_model_parallel_size", "vpp"},
+                             {"data_parallel", "dp"},
+                             {"data_parallel_size", "dp"},
+                             {"context_parallel", "cp"},
+                             {"context_parallel_size", "cp"},
+                             {"expert_parallel", "ep"},
+                             {"expert_parallel_size", "ep"},
+                             {"expert_model_parallel_size", "ep"},
+                             {"zero_stage", "zero"},
+                             {"zero_bubble", "zb_h1"},
+                             {"zb", "zb_h1"},
                              {"seq_len", "sequence"},
                              {"seqlen", "sequence"},
                              {"context_length", "sequence"},
                              {"gpus", "devices"},
                              {"gpu", "device"},
                              {"gpu", "devices"},
+                             {"gpus", "clusters"},
+                             {"num_gpus", "devices"},
                              {"npus", "devices"},
                              {"npu", "device"},
                              {"npu", "devices"},
@@ -30,11 +55,19 @@ constexpr Spoken spoken[] = {{"batch_size", "global_batch"},
                              {"dtype", "precision"},
                              {"format", "json"},
                              {"output", "json"},
+                             {"o", "json"},
                              {"page", "serve"},
                              {"version", "version"}};
 
 std::string_view without_dashes(std::string_view word) {
   return word.substr(std::min(word.find_first_not_of('-'), word.size()));
+}
+
+/// `--Batch-Size` as `batch_size`: options, keys and people join words in different ways.
+std::string plain(std::string_view word) {
+  std::string text = lower_case(std::string(without_dashes(word)));
+  std::ranges::replace(text, '-', '_');
+  return text;
 }
 
 std::vector<std::string_view> parts_of(std::string_view word) {
@@ -60,14 +93,28 @@ void add(std::vector<std::string>& found, const std::string& candidate) {
 
 }  // namespace
 
+std::string lower_case(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+std::vector<std::string> called_elsewhere(std::string_view word,
+                                          std::span<const std::string> candidates) {
+  std::vector<std::string> found;
+  const std::string meant = plain(word);
+  for (const Spoken& other : spoken)
+    for (const std::string& c : candidates)
+      if (meant == other.word && plain(c) == other.name) add(found, c);
+  return found;
+}
+
 std::vector<std::string> suggestions(std::string_view word,
                                      std::span<const std::string> candidates) {
   std::vector<std::string> found;
   constexpr std::size_t shortest_word = 2, longest_word = 64;
   if (word.size() < shortest_word || word.size() > longest_word) return found;
-  for (const Spoken& other : spoken)
-    for (const std::string& c : candidates)
-      if (without_dashes(word) == other.word && without_dashes(c) == other.name) add(found, c);
+  found = called_elsewhere(word, candidates);
   if (!found.empty()) return found;
   const auto begins = [&](const std::string& c) {
     return c.size() > word.size() && c.starts_with(word);
@@ -98,7 +145,8 @@ std::vector<std::string> suggestions(std::string_view word,
     for (const std::string_view part : parts)
       for (const std::string& c : candidates)
         if (part.size() >= telling && c.starts_with(part)) add(found, c);
-  return found;
+  const std::string small = lower_case(std::string(word));
+  return found.empty() && small != word ? suggestions(small, candidates) : found;
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates,

@@ -45,7 +45,9 @@ std::string group_rule(const PipelineShape& shape) {
   }
   if (shape.micro_batches < shape.stages) {
     return "needs at least as many micro-batches as stages, got " + text(shape.micro_batches) +
-           " micro-batches on " + text(shape.stages) + " stages";
+           " micro-batches on " + text(shape.stages) +
+           " stages, allowed: a larger global batch, smaller micro-batches, or fewer stages or "
+           "replicas";
   }
   if (shape.group < shape.stages || shape.group > shape.micro_batches) {
     return "has group " + text(shape.group) + ", allowed: pp (" + text(shape.stages) +
@@ -56,7 +58,8 @@ std::string group_rule(const PipelineShape& shape) {
   if (rest == 0 || rest >= shape.stages) return {};
   return "leaves a last group of " + text(rest) + " micro-batches (" + text(shape.micro_batches) +
          " micro-batches in groups of " + text(shape.group) + "), allowed: none or at least pp (" +
-         text(shape.stages) + ")";
+         text(shape.stages) + "), so a global batch of " + text(shape.micro_batches - rest) +
+         " or " + text(shape.micro_batches - rest + shape.group) + " micro-batches for a replica";
 }
 
 }  // namespace

@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <map>
-#include <optional>
-#include <set>
-#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
@@ -12,8 +10,7 @@
 namespace stepcast {
 namespace {
 
-/// Joins two gateways between which there is no link that anybody shares: SimGrid refuses a route
-/// without links.
+/// A link that nobody shares, where a way has no link of its own or must be longer than others.
 constexpr std::string_view joint = "joint";
 
 /// For attributes, which stand in double quotes.
@@ -32,148 +29,222 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-/// How bytes of a node get to another one when that does not depend on the devices.
-struct NodeRoute {
-  bool super = false;          ///< over the switch of their super-node
-  std::vector<LinkId> middle;  ///< between the gateways
-};
-
+/// SimGrid takes the way with the fewest links from device to device, over switches. So that this
+/// is the route of the fabric, ways that lead further out are made longer than all of those
+/// further in, and whatever ends at a device so much longer that none leads through a device.
 class XmlWriter {
  public:
   explicit XmlWriter(const Fabric& fabric)
-      : fabric_{fabric}, size_{static_cast<std::uint32_t>(fabric.devices() / fabric.nodes())} {}
+      : fabric_{fabric},
+        size_{static_cast<std::uint32_t>(fabric.devices() / fabric.nodes())},
+        sides_{fabric.wires().sides()} {
+    std::size_t along = 0;
+    for (const std::uint32_t side : sides_) along += side;
+    grid_ = !sides_.empty() && along < size_ - 1;
+  }
 
   std::string write() {
-    // Zones keep the file small: routes inside each
-    // node and between nodes, not between all devices.
-    const bool nodes = fabric_.nodes() > 1 && nodes_are_zones();
-    if (!nodes) find_leaves();
-    const bool leaves = !nodes && !leaf_routes_.empty() && routes_by_leaves() < routes_by_pairs();
-    check_size(nodes ? routes_by_nodes() : leaves ? routes_by_leaves() : routes_by_pairs());
-    text_ =
-        "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM "
-        "\"https://simgrid.org/simgrid.dtd\">\n<platform version=\"4.1\">\n";
-    text_ += "<zone id=\"" + escaped(fabric_.cluster().name) + "\" routing=\"Full\">\n";
-    text_ +=
-        R"(<prop id="stepcast.devices" value=")" + std::to_string(fabric_.devices()) + "\"/>\n";
-    nodes ? write_zones() : leaves ? write_leaves() : write_flat();
-    return text_ + "</zone>\n</platform>\n";
+    find_leaves();
+    check_size();
+    if (fabric_.of_platform()) {
+      pairs(0, static_cast<std::uint32_t>(fabric_.devices()));
+    } else {
+      for (std::uint32_t first = 0; first < fabric_.devices(); first += size_)
+        grid_ ? along_sides(first) : pairs(first, size_);
+      over_super_nodes();
+      over_leaves();
+    }
+    write_all();
+    return std::move(text_);
   }
 
  private:
-  /// The way up of a device towards another node, and the way down at the other end.
-  using Ends = std::pair<std::vector<LinkId>, std::vector<LinkId>>;
-
-  bool nodes_are_zones() const;
-  double routes_by_nodes() const;
-  double routes_by_pairs() const;
-  double routes_by_leaves() const;
-  void check_size(double routes) const;
-  void find_leaves();
-  bool find_way(std::uint32_t a, std::uint32_t b);
-  void write_leaves();
-  void write_leaf(std::size_t leaf);
-  void write_joint();
-  /// A zone and the way out of it.
-  struct Gate {
-    std::string zone, router;
+  using Links = std::vector<LinkId>;
+  /// From a device or switch to another one.
+  struct Way {
+    std::string from, to;
+    Links links;
+    std::size_t joints = 0;
+    bool arrives = false;  ///< at a device
   };
-  static Gate gate_of_device(std::uint32_t d);
-  static Gate gate_of_leaf(std::size_t leaf);
-  void zone_route(const Gate& from, const Gate& to, std::span<const LinkId> links, const char* tag);
-  void write_flat();
-  void write_zones();
-  void sort_links();
-  void write_node(std::uint32_t node);
-  NodeRoute between(std::uint32_t a, std::uint32_t b) const;
-  Ends ends_of(std::uint32_t device, bool super) const;
-  void host(std::uint32_t device);
-  void link(LinkId id);
-  void route(const std::string& head, std::span<const LinkId> links, const char* tag);
-  std::string gate(std::uint32_t node, bool super) const {
-    return "node:" + std::to_string(node) + (super ? ".super" : ".out");
+
+  void find_leaves();
+  void check_size() const;
+  void pairs(std::uint32_t first, std::uint32_t count);
+  void along_sides(std::uint32_t first);
+  void over_super_nodes();
+  void over_leaves();
+  std::size_t between_leaves();
+  /// Its length.
+  std::size_t add(Way way);
+  /// Links that have failed are gone around.
+  Links working(const Links& links) const;
+  Links super_way(std::uint32_t d, bool up) const;
+  /// Joints for ways over a switch, of two links at least, that are longer than all so far.
+  std::size_t longer() const { return std::max<std::size_t>(longest_, 1) - 1; }
+
+  std::string switched(std::string name) {
+    switches_.push_back(name);
+    return name;
   }
+  void write_all();
+  void write_way(const Way& way);
+  void host(std::uint32_t d);
+  void link(LinkId id);
   static std::string device(std::uint32_t d) { return "device:" + std::to_string(d); }
+  static std::string leaf(std::size_t l, const char* end) {
+    return "leaf:" + std::to_string(l) + end;
+  }
 
   const Fabric& fabric_;
   std::uint32_t size_;                         ///< devices of a node
-  std::vector<std::vector<LinkId>> links_of_;  ///< by node
-  std::vector<LinkId> trunks_;
-  /// By leaf, its devices; between two leaves what lies between the NICs; pairs of devices on two
-  /// leaves with another route.
-  std::vector<std::vector<std::uint32_t>> leaves_;
-  std::map<std::pair<std::size_t, std::size_t>, std::vector<LinkId>> leaf_routes_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> others_;
-  std::set<std::uint32_t> told_;  ///< links that a route has crossed
-  std::vector<LinkId> untold_;    ///< of these, those that are not written yet
-  bool joined_ = false;           ///< the joint is written
+  const std::vector<std::uint32_t>& sides_;    ///< of the grid of a node
+  bool grid_ = false;                          ///< ways inside nodes go side by side
+  std::vector<std::vector<DeviceId>> leaves_;  ///< by leaf, its devices
+  std::vector<std::string> switches_;
+  std::vector<Way> ways_;
+  std::size_t longest_ = 0;  ///< of the ways from device to device so far
   std::string text_;
 };
 
-/// All NICs of a node hang on one leaf, and nothing has failed.
-bool XmlWriter::nodes_are_zones() const {
-  if (fabric_.of_platform()) return false;
-  // A detour depends on the pair of devices, and routes of zones do not know the devices.
-  for (std::uint32_t l = 0; l < fabric_.link_count(); ++l)
-    if (fabric_.detour({l}) != nullptr) return false;
-  // All devices of a node leave it by one leaf, so that what lies between gateways is the same.
-  for (std::uint32_t d = 0; d < fabric_.devices(); ++d)
-    if (fabric_.leaf_of({d}) != fabric_.leaf_of({d / size_ * size_})) return false;
-  return true;
-}
-
-/// Pairs of nodes, and in each node pairs of devices and ways to up to two gateways.
-double XmlWriter::routes_by_nodes() const {
-  const auto nodes = static_cast<double>(fabric_.nodes()), size = static_cast<double>(size_);
-  return nodes * (nodes - 1) + nodes * size * (size + 3);
-}
-
-double XmlWriter::routes_by_pairs() const {
-  const auto all = static_cast<double>(fabric_.devices());
-  return all * (all - 1);
-}
-
-/// Pairs of leaves, in each leaf pairs of devices and their ways out, and the exceptions.
-double XmlWriter::routes_by_leaves() const {
-  double routes = static_cast<double>(leaf_routes_.size() + others_.size());
-  for (const auto& devices : leaves_) {
-    const auto count = static_cast<double>(devices.size());
-    routes += count * (count + 1);
+void XmlWriter::find_leaves() {
+  if (fabric_.of_platform()) return;
+  for (std::uint32_t d = 0; d < fabric_.devices(); ++d) {
+    leaves_.resize(std::max<std::size_t>(leaves_.size(), fabric_.leaf_of({d}) + 1));
+    leaves_[fabric_.leaf_of({d})].push_back({d});
   }
-  return routes;
 }
 
-void XmlWriter::check_size(double routes) const {
+void XmlWriter::check_size() const {
+  const auto all = static_cast<double>(fabric_.devices()), size = static_cast<double>(size_);
+  const auto leaves = static_cast<double>(leaves_.size());
+  double inside = fabric_.of_platform() ? all - 1 : size - 1;
+  if (grid_) {
+    inside = 0;
+    for (const std::uint32_t side : sides_) inside += side;
+  }
+  const double routes = all * (inside + 4) + leaves * leaves;
   if (routes > most_xml_routes)
     throw InputError("--platform: the file of " + std::to_string(fabric_.devices()) +
                      " devices would have " + shortest(routes) + " routes, allowed: at most " +
                      shortest(most_xml_routes));
 }
 
-/// Rails: the devices of a node hang on several leaves, so that a route follows from the two leaves
-/// unless the devices have another way to each other.
-void XmlWriter::find_leaves() {
-  if (fabric_.of_platform()) return;
-  for (std::uint32_t d = 0; d < fabric_.devices(); ++d) {
-    leaves_.resize(std::max<std::size_t>(leaves_.size(), fabric_.leaf_of({d}) + 1));
-    leaves_[fabric_.leaf_of({d})].push_back(d);
-  }
-  for (std::uint32_t a = 0; a < fabric_.devices(); ++a)
-    for (std::uint32_t b = 0; b < fabric_.devices(); ++b)
-      if (fabric_.leaf_of({a}) != fabric_.leaf_of({b}) && !find_way(a, b))
-        others_.emplace_back(a, b);
+std::size_t XmlWriter::add(Way way) {
+  // SimGrid takes no way without links.
+  if (way.links.empty() && way.joints == 0) way.joints = 1;
+  ways_.push_back(std::move(way));
+  return ways_.back().links.size() + ways_.back().joints;
 }
 
-/// Whether the way is that of all devices of the two leaves; the first such way is.
-bool XmlWriter::find_way(std::uint32_t a, std::uint32_t b) {
-  const std::vector<LinkId> links = fabric_.route({a}, {b});
-  const auto [up, down] = ends_of(a, false);
-  const LinkId last = ends_of(b, false).second.front();
-  if (links.size() < 2 || links.front() != up.front() || links.back() != last) return false;
-  const auto [place, first] =
-      leaf_routes_.try_emplace({fabric_.leaf_of({a}), fabric_.leaf_of({b})});
-  if (first) place->second.assign(links.begin() + 1, links.end() - 1);
-  return std::equal(links.begin() + 1, links.end() - 1, place->second.begin(), place->second.end());
+XmlWriter::Links XmlWriter::working(const Links& links) const {
+  Links all;
+  for (const LinkId id : links) {
+    const Links* instead = fabric_.detour(id);
+    if (instead == nullptr)
+      all.push_back(id);
+    else
+      all.insert(all.end(), instead->begin(), instead->end());
+  }
+  return all;
+}
+
+void XmlWriter::pairs(std::uint32_t first, std::uint32_t count) {
+  for (std::uint32_t a = first; a < first + count; ++a)
+    for (std::uint32_t b = first; b < first + count; ++b)
+      if (a != b)
+        longest_ = std::max(
+            longest_, add({device(a), device(b), fabric_.route({a}, {b}), 0, /*arrives=*/true}));
+}
+
+/// One side after another, each from switches of its own to those of the next: a device has one way
+/// to every other one, and as many routes as its sides are long.
+void XmlWriter::along_sides(std::uint32_t first) {
+  const auto point = [&](std::uint32_t d, std::size_t side) {
+    const bool arrived = side == 0 || side == sides_.size();
+    return device(d) + (arrived ? "" : ".side:" + std::to_string(side));
+  };
+  std::size_t longest = 0;
+  std::uint32_t stride = 1;
+  for (std::size_t k = 0; k < sides_.size(); ++k) {
+    std::size_t farthest = 0;
+    for (std::uint32_t d = first; d < first + size_; ++d) {
+      if (k > 0) switches_.push_back(point(d, k));
+      const std::uint32_t own = (d - first) / stride % sides_[k];
+      for (std::uint32_t to = 0; to < sides_[k]; ++to) {
+        const std::uint32_t other = d - own * stride + to * stride;
+        farthest =
+            std::max(farthest, add({point(d, k), point(other, k + 1), fabric_.route({d}, {other}),
+                                    0, k + 1 == sides_.size()}));
+      }
+    }
+    longest += farthest;
+    stride *= sides_[k];
+  }
+  longest_ = std::max(longest_, longest);
+}
+
+/// Ports come first on the way out and last on the way in.
+XmlWriter::Links XmlWriter::super_way(std::uint32_t d, bool up) const {
+  const bool ports = fabric_.super_behind_ports();
+  Links links;
+  if (up && ports) links.push_back(fabric_.device_link(LinkKind::port_up, {d}));
+  links.push_back(fabric_.device_link(up ? LinkKind::super_up : LinkKind::super_down, {d}));
+  if (!up && ports) links.push_back(fabric_.device_link(LinkKind::port_down, {d}));
+  return working(links);
+}
+
+void XmlWriter::over_super_nodes() {
+  if (!fabric_.cluster().super_node) return;
+  std::size_t up = 0, down = 0;
+  const std::size_t joints = longer();
+  std::string last;
+  for (std::uint32_t d = 0; d < fabric_.devices(); ++d) {
+    std::string super = "super:" + std::to_string(fabric_.super_node_of({d}));
+    // Devices of a super-node follow each other.
+    if (super != last) last = switched(super);
+    up = std::max(up, add({device(d), super, super_way(d, true), joints, false}));
+    down = std::max(down, add({super, device(d), super_way(d, false), 0, /*arrives=*/true}));
+  }
+  longest_ = std::max(longest_, up + down);
+}
+
+/// What is between the NICs of two leaves; the longest.
+std::size_t XmlWriter::between_leaves() {
+  std::size_t longest = 0;
+  for (std::size_t a = 0; a < leaves_.size(); ++a)
+    for (std::size_t b = 0; b < leaves_.size(); ++b) {
+      if (leaves_[a].empty() || leaves_[b].empty()) continue;
+      // Devices stand in the order of super-nodes: where any two are of different ones, these are.
+      for (const auto& [from, to] : {std::pair{leaves_[a].front(), leaves_[b].back()},
+                                     std::pair{leaves_[a].back(), leaves_[b].front()}}) {
+        if (fabric_.super_node_of(from) == fabric_.super_node_of(to)) continue;
+        const Links links = fabric_.intact_route(from, to);
+        const Links middle = working({links.begin() + 1, links.end() - 1});
+        longest = std::max(longest, add({leaf(a, ".in"), leaf(b, ".out"), middle, 0, false}));
+        break;
+      }
+    }
+  return longest;
+}
+
+void XmlWriter::over_leaves() {
+  const std::size_t joints = longer();
+  const std::size_t between = between_leaves();
+  // Nothing leaves the only node or super-node.
+  if (between == 0) return;
+  std::size_t up = 0, down = 0;
+  for (std::size_t l = 0; l < leaves_.size(); ++l) {
+    if (leaves_[l].empty()) continue;
+    const std::string in = switched(leaf(l, ".in")), out = switched(leaf(l, ".out"));
+    for (const DeviceId d : leaves_[l]) {
+      const LinkId nic_up = fabric_.device_link(LinkKind::nic_up, d);
+      const LinkId nic_down = fabric_.device_link(LinkKind::nic_down, d);
+      up = std::max(up, add({device(d.value), in, working({nic_up}), joints, false}));
+      down = std::max(down, add({out, device(d.value), working({nic_down}), 0, true}));
+    }
+  }
+  longest_ = std::max(longest_, up + between + down);
 }
 
 void XmlWriter::host(std::uint32_t d) {
@@ -192,189 +263,40 @@ void XmlWriter::link(LinkId id) {
            R"(s"><prop id="kind" value=")" + name(l.kind) + "\"/></link>\n";
 }
 
-void XmlWriter::route(const std::string& head, std::span<const LinkId> links, const char* tag) {
+void XmlWriter::write_way(const Way& way) {
   // Routes differ by direction, since links are one way.
-  const bool bypass = std::string_view(tag).starts_with("bypass");
-  text_ += std::string("<") + tag + " " + head + (bypass ? ">" : " symmetrical=\"NO\">");
-  for (const LinkId id : links) {
-    if (told_.insert(id.value).second) untold_.push_back(id);
-    text_ += "<link_ctn id=\"" + escaped(fabric_.link_name(id)) + "\"/>";
-  }
-  if (links.empty()) text_ += "<link_ctn id=\"" + std::string(joint) + "\"/>";
-  text_ += std::string("</") + tag + ">\n";
+  text_ += "<route src=\"" + way.from + "\" dst=\"" + way.to + "\" symmetrical=\"NO\">";
+  const auto cross = [&](std::string_view id) {
+    text_ += "<link_ctn id=\"" + std::string(id) + "\"/>";
+  };
+  // Where SimGrid searches, it gives the links of each route backwards (3.32 to 4.1).
+  Links links = way.links;
+  if (!fabric_.of_platform()) std::ranges::reverse(links);
+  for (const LinkId id : links) cross(escaped(fabric_.link_name(id)));
+  // Through a device a way would arrive twice, and is longer than the longest that arrives once.
+  const std::size_t joints = way.joints + (way.arrives ? longest_ - 1 : 0);
+  for (std::size_t j = 0; j < joints; ++j) cross(joint);
+  text_ += "</route>\n";
 }
 
-void XmlWriter::write_flat() {
-  for (std::uint32_t d = 0; d < fabric_.devices(); ++d) host(d);
-  for (std::uint32_t l = 0; l < fabric_.link_count(); ++l) link({l});
-  for (std::uint32_t a = 0; a < fabric_.devices(); ++a)
-    for (std::uint32_t b = 0; b < fabric_.devices(); ++b) {
-      if (a == b) continue;
-      route("src=\"" + device(a) + "\" dst=\"" + device(b) + "\"", fabric_.route({a}, {b}),
-            "route");
-    }
-}
-
-NodeRoute XmlWriter::between(std::uint32_t a, std::uint32_t b) const {
-  const DeviceId from{a * size_}, to{b * size_};
-  // A super-node's switch stands between its nodes: nothing but the two ends is on the way.
-  if (fabric_.super_node_of(from) == fabric_.super_node_of(to)) return {true, {}};
-  const std::vector<LinkId> links = fabric_.route(from, to);
-  // NIC up and NIC down belong to the ends; what is left is shared by the devices of the nodes.
-  return {false, {links.begin() + 1, links.end() - 1}};
-}
-
-XmlWriter::Ends XmlWriter::ends_of(std::uint32_t d, bool super) const {
-  const DeviceId own{d};
-  if (!super)
-    return {{fabric_.device_link(LinkKind::nic_up, own)},
-            {fabric_.device_link(LinkKind::nic_down, own)}};
-  Ends ends{{fabric_.device_link(LinkKind::super_up, own)},
-            {fabric_.device_link(LinkKind::super_down, own)}};
-  if (fabric_.super_behind_ports()) {
-    // Ports come first on the way out and last on the way in.
-    ends.first.insert(ends.first.begin(), fabric_.device_link(LinkKind::port_up, own));
-    ends.second.push_back(fabric_.device_link(LinkKind::port_down, own));
-  }
-  return ends;
-}
-
-void XmlWriter::sort_links() {
-  const bool per_node = fabric_.cluster().network.nic.per == NicSpec::Per::node;
-  links_of_.resize(static_cast<std::size_t>(fabric_.nodes()));
-  const HostSpec& host = fabric_.cluster().host;
-  for (std::uint32_t l = 0; l < fabric_.link_count(); ++l) {
-    const Link link = fabric_.link({l});
-    // SimGrid wants links in the zone whose routes use them; trunks belong to the whole.
-    switch (info(link.kind).family.owner) {
-      case LinkOwner::wire:
-        links_of_[fabric_.wire_place({l}).node.value].push_back({l});
-        break;
-      case LinkOwner::pair:
-      case LinkOwner::device:
-        links_of_[link.from / size_].push_back({l});
-        break;
-      case LinkOwner::nic:
-        links_of_[per_node ? link.from : link.from / size_].push_back({l});
-        break;
-      case LinkOwner::pcie_switch:
-        links_of_[link.from * host.pcie.switch_devices / size_].push_back({l});
-        break;
-      case LinkOwner::leaf:
-      case LinkOwner::pod:
-      case LinkOwner::channel:
-        trunks_.push_back({l});
-        break;
-    }
-  }
-}
-
-/// A gateway for each way out: the super-node's switch and the NICs.
-void XmlWriter::write_node(std::uint32_t node) {
-  const std::uint32_t first = node * size_;
-  const bool has_super = fabric_.cluster().super_node.has_value();
-  text_ += "<zone id=\"node:" + std::to_string(node) + "\" routing=\"Full\">\n";
-  for (std::uint32_t d = first; d < first + size_; ++d) host(d);
-  text_ += "<router id=\"" + gate(node, false) + "\"/>\n";
-  if (has_super) text_ += "<router id=\"" + gate(node, true) + "\"/>\n";
-  for (const LinkId l : links_of_[node]) link(l);
-  for (std::uint32_t a = first; a < first + size_; ++a) {
-    for (std::uint32_t b = first; b < first + size_; ++b)
-      if (a != b)
-        route("src=\"" + device(a) + "\" dst=\"" + device(b) + "\"", fabric_.route({a}, {b}),
-              "route");
-    for (const bool super : {false, true}) {
-      if (super && !has_super) continue;
-      const auto [up, down] = ends_of(a, super);
-      route("src=\"" + device(a) + "\" dst=\"" + gate(node, super) + "\"", up, "route");
-      route("src=\"" + gate(node, super) + "\" dst=\"" + device(a) + "\"", down, "route");
-    }
-  }
-  text_ += "</zone>\n";
-}
-
-void XmlWriter::zone_route(const Gate& from, const Gate& to, std::span<const LinkId> links,
-                           const char* tag) {
-  route("src=\"" + from.zone + "\" dst=\"" + to.zone + "\" gw_src=\"" + from.router +
-            "\" gw_dst=\"" + to.router + "\"",
-        links, tag);
-}
-
-XmlWriter::Gate XmlWriter::gate_of_device(std::uint32_t d) {
-  const std::string name = "at:" + std::to_string(d);
-  return {name, name + ".out"};
-}
-
-XmlWriter::Gate XmlWriter::gate_of_leaf(std::size_t leaf) {
-  const std::string name = "leaf:" + std::to_string(leaf);
-  return {name, name + ".out"};
-}
-
-/// Every device is a zone: SimGrid makes exceptions between zones alone. Its gateway is not the
-/// host, to which SimGrid would go by a loopback.
-void XmlWriter::write_leaf(std::size_t leaf) {
-  const auto [name, out] = gate_of_leaf(leaf);
-  const Gate gate{name + ".gate", out};
+void XmlWriter::write_all() {
+  const std::string name = escaped(fabric_.cluster().name);
+  text_ =
+      "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM "
+      "\"https://simgrid.org/simgrid.dtd\">\n<platform version=\"4.1\">\n";
   text_ += "<zone id=\"" + name + "\" routing=\"Full\">\n";
-  for (const std::uint32_t d : leaves_[leaf]) {
-    const Gate own = gate_of_device(d);
-    text_ += "<zone id=\"" + own.zone + "\" routing=\"Full\">";
-    host(d);
-    text_ += "<router id=\"" + own.router + "\"/>\n";
-    // Behind the first devices, and before the first route.
-    if (!std::exchange(joined_, true)) write_joint();
-    route("src=\"" + device(d) + "\" dst=\"" + own.router + "\"", {}, "route");
-    route("src=\"" + own.router + "\" dst=\"" + device(d) + "\"", {}, "route");
-    text_ += "</zone>\n";
-  }
-  text_ += "<zone id=\"" + gate.zone + "\" routing=\"Full\"><router id=\"" + out + "\"/></zone>\n";
-  // Links stand behind zones and before routes, each where it is used first.
-  std::string zones = std::exchange(text_, {});
-  for (const std::uint32_t a : leaves_[leaf]) {
-    const auto [up, down] = ends_of(a, false);
-    zone_route(gate_of_device(a), gate, up, "zoneRoute");
-    zone_route(gate, gate_of_device(a), down, "zoneRoute");
-    for (const std::uint32_t b : leaves_[leaf])
-      if (a != b)
-        zone_route(gate_of_device(a), gate_of_device(b), fabric_.route({a}, {b}), "zoneRoute");
-  }
-  const std::string routes = std::exchange(text_, std::move(zones));
-  for (const LinkId l : std::exchange(untold_, {})) link(l);
-  text_ += routes;
-  text_ += "</zone>\n";
-}
-
-void XmlWriter::write_leaves() {
-  for (std::size_t leaf = 0; leaf < leaves_.size(); ++leaf)
-    if (!leaves_[leaf].empty()) write_leaf(leaf);
-  for (std::uint32_t l = 0; l < fabric_.link_count(); ++l)
-    if (!told_.contains(l)) link({l});
-  for (const auto& [pair, middle] : leaf_routes_)
-    zone_route(gate_of_leaf(pair.first), gate_of_leaf(pair.second), middle, "zoneRoute");
-  for (const auto& [a, b] : others_)
-    zone_route(gate_of_device(a), gate_of_device(b), fabric_.route({a}, {b}), "bypassZoneRoute");
-}
-
-/// FATPIPE shares nothing: every transfer gets all of a bandwidth that no link reaches.
-void XmlWriter::write_joint() {
+  text_ += R"(<prop id="stepcast.devices" value=")" + std::to_string(fabric_.devices()) + "\"/>\n";
+  // Pairs need no search; a zone of its own leaves room for others beside it.
+  text_ += "<zone id=\"" + name + " devices\" routing=\"" +
+           (fabric_.of_platform() ? "Full" : "DijkstraCache") + "\">\n";
+  for (std::uint32_t d = 0; d < fabric_.devices(); ++d) host(d);
+  for (const std::string& each : switches_) text_ += "<router id=\"" + each + "\"/>\n";
+  for (std::uint32_t l = 0; l < fabric_.link_count(); ++l) link({l});
+  // FATPIPE shares nothing: every transfer gets all of a bandwidth that no link reaches.
   text_ += "<link id=\"" + std::string(joint) +
            "\" bandwidth=\"1e18Bps\" latency=\"0s\" sharing_policy=\"FATPIPE\"/>\n";
-}
-
-void XmlWriter::write_zones() {
-  const auto nodes = static_cast<std::uint32_t>(fabric_.nodes());
-  sort_links();
-  for (std::uint32_t n = 0; n < nodes; ++n) write_node(n);
-  write_joint();
-  for (const LinkId l : trunks_) link(l);
-  for (std::uint32_t a = 0; a < nodes; ++a)
-    for (std::uint32_t b = 0; b < nodes; ++b) {
-      if (a == b) continue;
-      const NodeRoute way = between(a, b);
-      route("src=\"node:" + std::to_string(a) + "\" dst=\"node:" + std::to_string(b) +
-                "\" gw_src=\"" + gate(a, way.super) + "\" gw_dst=\"" + gate(b, way.super) + "\"",
-            way.middle, "zoneRoute");
-    }
+  for (const Way& way : ways_) write_way(way);
+  text_ += "</zone>\n</zone>\n</platform>\n";
 }
 
 }  // namespace

@@ -219,7 +219,40 @@ double cache_bytes(const WorkloadSpec& spec) {
   return half_bytes * static_cast<double>(a.heads * (a.nope_dim + a.rope_dim + a.v_dim));
 }
 
+/// Of layers of a mode, which may differ from the workload's own: a table recomputes some layers of
+/// a chunk only.
+Again rebuilds(const WorkloadSpec& spec, TrainingSpec::Recompute mode) {
+  TrainingSpec training = spec.training;
+  training.recompute = mode;
+  return [training](TrainingSpec::Module module) { return training.recomputes(module); };
+}
+
+/// Between the projections of the attention, and what the last of them reads.
+PerToken attention_bytes(const WorkloadSpec& spec, const Again& again, SoftmaxState state,
+                         bool linear) {
+  using Module = TrainingSpec::Module;
+  if (linear) return linear_core(*spec.model.linear, spec);
+  // the core runs again from query, key and value, its output stays for the projection
+  const double softmax = again(Module::core_attn) ? 0 : core_state_bytes(spec, state);
+  const bool up = again(Module::mla_up_proj);
+  return std::visit([&](const auto& a) { return core(a, spec, softmax, up); },
+                    spec.model.attention);
+}
+
 }  // namespace
+
+Bytes away_activations(const WorkloadSpec& spec, double fullest, bool moe_layer,
+                       TrainingSpec::Recompute mode, SoftmaxState state, bool linear) {
+  if (const auto& part = spec.training.offload_activations)
+    return *part * layer_activations(spec, fullest, moe_layer, mode, state, linear);
+  // A layer that runs again whole keeps nothing of its attention.
+  if (mode == TrainingSpec::Recompute::full) return Bytes{0};
+  const Again again = rebuilds(spec, mode);
+  PerToken sum = attention_bytes(spec, again, state, linear);
+  if (!again(TrainingSpec::Module::layernorm))
+    sum.whole += input_bytes(spec) * static_cast<double>(spec.model.hidden);
+  return Bytes{on_rank(spec, sum)};
+}
 
 Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::Recompute mode,
                         SoftmaxState state, bool linear) {
@@ -237,16 +270,8 @@ Bytes layer_activations(const WorkloadSpec& spec, double fullest, bool moe_layer
     return Bytes{on_rank(spec, {.whole = half_bytes * hidden, .split = cache_bytes(spec)})};
 
   using Module = TrainingSpec::Module;
-  // `mode` may differ from the workload's own: a table recomputes some layers of a chunk only
-  TrainingSpec training = spec.training;
-  training.recompute = mode;
-  const Again again = [&](Module module) { return training.recomputes(module); };
-  // the core runs again from query, key and value, its output stays for the projection
-  const double softmax = again(Module::core_attn) ? 0 : core_state_bytes(spec, state);
-  const bool up = again(Module::mla_up_proj);
-  PerToken sum = linear ? linear_core(*spec.model.linear, spec)
-                        : std::visit([&](const auto& a) { return core(a, spec, softmax, up); },
-                                     spec.model.attention);
+  const Again again = rebuilds(spec, mode);
+  PerToken sum = attention_bytes(spec, again, state, linear);
   const bool serial = spec.model.block == ModelSpec::Block::serial;
   const int sums = serial ? 2 : 1;  // to the residual stream, and before each what norms read
   // sandwich norms stand before and behind both blocks
@@ -259,7 +284,8 @@ Bytes layer_activations(const WorkloadSpec& spec, double fullest, bool moe_layer
   if (moe_layer)
     sum.split += moe_bytes(spec, fullest, again);
   else if (!again(Module::mlp))
-    sum.split += inner_bytes(spec, static_cast<double>(spec.model.ffn.hidden));
+    sum.split +=
+        inner_bytes(spec, static_cast<double>(spec.model.ffn.hidden), again(Module::mlp_act));
   if (frozen)
     sum += adapters_of_layer(spec, moe_layer, again(Module::layernorm), again(Module::mlp));
   return Bytes{on_rank(spec, sum)};
@@ -270,13 +296,12 @@ Bytes head_activations(const WorkloadSpec& spec) {
   const CrossEntropy loss = spec.training.cross_entropy;
   // A metric is PyTorch's own cross entropy, and has logits in FP32 as an unfused loss has.
   const bool half = loss == CrossEntropy::fused && spec.training.logit_metrics == 0;
-  // Logarithms and labels, or what the head wrote beside its cast; Transformers keeps the shifted
-  // copy, and beside the cast its logarithms and the output of the model in FP32.
-  const double kept = half_bytes + 2 * single_bytes;
-  const double cast =
-      loss == CrossEntropy::one_hot
-          ? 2 * single_bytes
-          : half_bytes + single_bytes + (loss == CrossEntropy::transformers ? kept : 0);
+  // Logarithms and labels, or what the head wrote beside its cast. Of Transformers the most is the
+  // same both ways: forward logits, shifted copy, cast and logarithms, backward logarithms and two
+  // gradients; what the model returns is gone by then.
+  const double cast = loss == CrossEntropy::one_hot        ? 2 * single_bytes
+                      : loss == CrossEntropy::transformers ? 3 * single_bytes
+                                                           : half_bytes + single_bytes;
   const double logit = half ? half_bytes : cast;
   // What the last norm reads, and what it hands to the head for the gradient of its weights.
   const double norm = (spec.training.adapters.any() ? 1 : 2) * half_bytes;

@@ -9,6 +9,10 @@ namespace stepcast {
 Bytes layer_activations(const WorkloadSpec& spec, double fullest, bool moe_layer,
                         TrainingSpec::Recompute mode, SoftmaxState state, bool linear);
 
+/// Those of them that wait on the host (`training.offload.activations`).
+Bytes away_activations(const WorkloadSpec& spec, double fullest, bool moe_layer,
+                       TrainingSpec::Recompute mode, SoftmaxState state, bool linear);
+
 /// Logits of one micro-batch on the stage of the head, in the model's precision and, without a
 /// fused cross entropy, in FP32, with the final norm.
 Bytes head_activations(const WorkloadSpec& spec);

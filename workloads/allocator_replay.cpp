@@ -220,7 +220,7 @@ bool replays_allocator(const WorkloadSpec& spec) {
                      spec.model.ffn.kind == FeedForwardSpec::Kind::gelu;
   const bool recomputed = training.recompute == TrainingSpec::Recompute::full &&
                           training.attention == TrainingSpec::Attention::unfused &&
-                          training.dropout && training.offload_activations == 0;
+                          training.dropout && !training.offloads_activations();
   return plain && recomputed && plan.vpp == 1 && plan.slices == 1 && plan.cp == 1 &&
          !plan.sequence_parallel && plan.zero <= 1;
 }

@@ -28,6 +28,12 @@ Operands operands_of(const Work& work, bool per_expert) {
   return {};
 }
 
+/// A product of no columns stands for the cast of its rows: its own come after a gather.
+bool casts_alone(const Operator& op) {
+  const auto* w = std::get_if<MatmulWork>(&op.work);
+  return w != nullptr && w->n == 0;
+}
+
 /// Appends `kernels` operators that share `bytes`, started the way the product is; each is an
 /// operator of the framework (torchao, compiled).
 void put_beside(LayerItems& out, const Operator& product, const char* what, int kernels,
@@ -94,7 +100,7 @@ void cast_with_scales(LayerItems& out, const Operator& op, const Operands& o, co
     put_beside(out, op, " to fp8", o.kernels, (half_bytes + copies * fp8 + per_element) * o.left);
   }
   in_one_call(out, quantize);
-  if (op.ordered) return;
+  if (op.ordered || casts_alone(op)) return;
   const std::size_t multiply = out.size();
   // Joined: one kernel orders the scales of all experts.
   const int each = scales == Scales::joined ? 1 : o.kernels;
@@ -107,7 +113,8 @@ void cast_with_scales(LayerItems& out, const Operator& op, const Operands& o, co
 /// Returns Operator::in_call of the product.
 bool make_operands(LayerItems& out, const Operator& op, const Fp8Casts& how) {
   const Operands o = operands_of(op.work, how.per_expert);
-  const double copies = half_bytes + copies_of(how) * fp8;
+  // What is gathered alone is transposed behind the gather.
+  const double copies = half_bytes + (casts_alone(op) ? 1 : copies_of(how)) * fp8;
   const bool casts = op.fp8 == Fp8::casts;
   const std::size_t quantize = out.size();
   if (how.recipe != Recipe::delayed && o.left == 0) return false;
@@ -128,7 +135,7 @@ bool make_operands(LayerItems& out, const Operator& op, const Fp8Casts& how) {
     case Recipe::blockwise:
       if (casts)
         put_beside(out, op, " to fp8", o.kernels,
-                   (copies + copies_of(how) * single_bytes / block) * o.left);
+                   (half_bytes + copies_of(how) * (fp8 + single_bytes / block)) * o.left);
       break;
     case Recipe::deepseek:
       cast_by_product(out, op, o);
@@ -150,6 +157,7 @@ LayerItems with_fp8_casts(LayerItems items, const Fp8Casts& how) {
     auto* op = std::get_if<Operator>(&item);
     if (op != nullptr && op->fp8 != Fp8::none)
       op->in_call = make_operands(out, *op, how) || op->in_call;
+    if (op != nullptr && casts_alone(*op)) continue;
     out.push_back(std::move(item));
   }
   return out;

@@ -181,16 +181,19 @@ class StageActivations {
     Bytes& away = away_.emplace_back();
     if (slice.embedding) per_micro_batch += input_activations(spec_);
     for (std::int64_t i = 0; i < slice.count; ++i) {
-      const Bytes kept = layer(parts_of(spec_.model, slice.first + i), mode(i, recomputed));
-      const Bytes here_kept = (1 - spec_.training.offload_activations) * kept;
+      const LayerParts parts = parts_of(spec_.model, slice.first + i);
+      const Recompute how = mode(i, recomputed);
+      const Bytes sent =
+          away_activations(spec_, fullest_, parts.moe, how, state_, parts.linear);
+      const Bytes here_kept = layer(parts, how) - sent;
       per_micro_batch += here_kept;
       // a pair adds a layer of its forward before it takes one of its backward
       if (spec_.pairs) paired_ = std::max(paired_, here_kept);
-      away += spec_.training.offload_activations * kept;
+      away += sent;
       // the layer at hand and the one that is fetched ahead, or is still on its way out; pairs have
       // both
       const double here = spec_.pairs ? 4 : 2;
-      fetched_ = std::max(fetched_, here * spec_.training.offload_activations * kept);
+      fetched_ = std::max(fetched_, here * sent);
     }
     for (std::int64_t module = 0; module < slice.mtp; ++module) {
       per_micro_batch += layer({mtp_is_moe(spec_.model)}, mtp_mode());

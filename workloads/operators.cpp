@@ -23,11 +23,14 @@ Operator optimizer_step(double owned_parameters, const RuntimeSpec& runtime,
   const bool fused = runtime.optimizer == Kernels::fused;
   // gradient and weight; master weight and moments are read and written
   const double states = 2 * (moved_master_bytes(training) + moment_bytes(training));
-  const bool stored = training.master_weights == TrainingSpec::MasterWeights::stored;
-  // Kernels apart read and write FP32 alone, so that they have no copy to leave out.
-  const double apart =
+  using Master = TrainingSpec::MasterWeights;
+  const bool itself =
+      training.master_weights == Master::stored || training.master_weights == Master::none;
+  // Kernels apart read and write one precision alone, so that they have no copy to leave out.
+  const double wide =
       runtime.optimizer == Kernels::per_tensor ? single_bytes * moved_per_tensor : 156;
-  const double bytes = fused ? single_bytes + (stored ? 0 : half_bytes) + states : apart;
+  const double apart = training.master_weights == Master::none ? wide / 2 : wide;
+  const double bytes = fused ? single_bytes + (itself ? 0 : half_bytes) + states : apart;
   return {.name = "optimizer",
           .work = MemoryBoundWork{},
           .flops = Flops{14 * owned_parameters},

@@ -250,14 +250,14 @@ double PieceLibrary::offloaded(const PieceKey& key, bool recomputed) const {
   const TrainingSpec& training = spec_.training;
   const bool moe = key.kind == PieceKind::moe_layer;
   // Embedding, head and MTP modules keep what they have.
-  if ((key.kind != PieceKind::dense_layer && !moe) || training.offload_activations <= 0) return 0;
+  if ((key.kind != PieceKind::dense_layer && !moe) || !training.offloads_activations())
+    return 0;
   Recompute mode = recomputed ? Recompute::full : Recompute::none;
   if (training.recompute == Recompute::selective || training.recompute == Recompute::modules)
     mode = training.recompute;
-  const Bytes whole =
-      layer_activations(spec_, loads_.fullest(), moe, mode, builder_.softmax_state(), key.linear);
-  return training.offload_activations * whole.value() *
-         spec_.plan.slice_weight(training.sequence, key.slice) /
+  const Bytes away =
+      away_activations(spec_, loads_.fullest(), moe, mode, builder_.softmax_state(), key.linear);
+  return away.value() * spec_.plan.slice_weight(training.sequence, key.slice) /
          static_cast<double>(spec_.plan.slices);
 }
 

@@ -54,7 +54,10 @@ double moment_bytes(const TrainingSpec& training) {
 }
 
 double moved_master_bytes(const TrainingSpec& training) {
-  return training.master_weights == TrainingSpec::MasterWeights::fp16 ? half_bytes : single_bytes;
+  using Master = TrainingSpec::MasterWeights;
+  const bool half =
+      training.master_weights == Master::fp16 || training.master_weights == Master::none;
+  return half ? half_bytes : single_bytes;
 }
 
 double optimizer_state_bytes(const TrainingSpec& training) {
@@ -65,6 +68,8 @@ double optimizer_state_bytes(const TrainingSpec& training) {
     case TrainingSpec::MasterWeights::remainder:
       // The upper half of the master weight is the BF16 weight.
       return single_bytes - half_bytes + moment_bytes(training);
+    case TrainingSpec::MasterWeights::none:
+      return moment_bytes(training);
     case TrainingSpec::MasterWeights::fp16:
       break;
   }

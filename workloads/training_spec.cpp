@@ -81,8 +81,9 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
                  "of a layer that runs again: all that it holds; needed: what its backward pass "
                  "reads, which the last projection and the sum behind it are not (MindSpore)"});
   visitor.section("offload", "what waits in host memory (docs/models/offload.md)", [&](Visitor& v) {
-    v.field({"activations", &spec.offload_activations,
-             "part of the activations of each layer, from its forward to its backward",
+    v.field({"activations", OptionalNumber{&spec.offload_activations, "attention"},
+             "part of the activations of each layer, from its forward to its backward; attention: "
+             "what the attention of each keeps, with what its projections read",
              between(0, 1)});
     v.field({"optimizer", &spec.offload_optimizer, "master weights and moments of the optimizer"});
     v.field({"optimizer_part", &spec.offload_optimizer_part,
@@ -135,10 +136,11 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
                  "copy of the largest parameter; flat: its gradients, copied and cast"});
   visitor.field(
       {"master_weights",
-       choice(spec.master_weights, {{"full"}, {"remainder"}, {"fp16"}, {"stored"}}),
+       choice(spec.master_weights, {{"full"}, {"remainder"}, {"fp16"}, {"stored"}, {"none"}}),
        "full: FP32 beside the half-precision weight; remainder, memory alone: the 2 bytes that the "
        "weight lacks; fp16: 2 bytes, held and moved (docs/models/memory.md); stored: weights "
-       "are FP32 themselves, gathered so and cast for each product (docs/models/operators.md)"});
+       "are FP32 themselves, gathered so and cast for each product (docs/models/operators.md); "
+       "none: the half-precision weight is updated itself"});
   const auto moment = [&](const char* key, TrainingSpec::Moment& of, const char* which) {
     visitor.field({key, choice(of, {{"fp32"}, {"bf16"}, {"fp16"}, {"fp8"}}), which});
   };

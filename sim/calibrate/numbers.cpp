@@ -25,6 +25,15 @@ constexpr std::array<FittedNumber, 4> of_steps{{
     {"host.step_overhead", true, 100 * us, 2, 1,
      [](const ClusterSpec& c) { return c.host.step_overhead.value(); },
      [](ClusterSpec& c, double v) { c.host.step_overhead = Seconds{v}; }},
+    {"host.blocking", true, us, 1000 * us, 0.7,
+     [](const ClusterSpec& c) {
+       return (c.host.blocking_given ? c.host.blocking : c.host.dispatch.vector).value();
+     },
+     [](ClusterSpec& c, double v) {
+       c.host.blocking = Seconds{v};
+       c.host.blocking_given = true;
+     }},
+    // Last, since traces of launches see it better than steps do (docs/calibration.md).
     {"host.dispatch.vector",
      true,
      us,
@@ -35,14 +44,6 @@ constexpr std::array<FittedNumber, 4> of_steps{{
        c.host.dispatch = {Seconds{v}, Seconds{v}, Seconds{v}};
      },
      {"host.dispatch.matmul", "host.dispatch.communication"}},
-    {"host.blocking", true, us, 1000 * us, 0.7,
-     [](const ClusterSpec& c) {
-       return (c.host.blocking_given ? c.host.blocking : c.host.dispatch.vector).value();
-     },
-     [](ClusterSpec& c, double v) {
-       c.host.blocking = Seconds{v};
-       c.host.blocking_given = true;
-     }},
 }};
 
 /// What kernels and transfers of a profile show, one by one.

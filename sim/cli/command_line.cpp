@@ -23,8 +23,9 @@
 namespace stepcast::cli {
 namespace {
 
-/// What was meant by words that are no arguments of the command.
-std::string unexpected_hint(const CLI::App& app) {
+/// What was meant by words that are no arguments of the command. With `missing` it lacks some,
+/// perhaps because of them.
+std::string unexpected_hint(const CLI::App& app, bool missing) {
   if (app.get_subcommands().empty()) return {};
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_subcommands().front()->get_options())
@@ -32,16 +33,19 @@ std::string unexpected_hint(const CLI::App& app) {
   const bool sets = std::ranges::find(names, "--set") != names.end();
   for (const std::string& word : app.remaining(true)) {
     if (!word.starts_with("-")) continue;
-    // `--tp 4`: a key is no option.
-    const std::vector<std::string> keys = sets ? keys_called(word) : std::vector<std::string>{};
-    std::string hint;
+    if (std::ranges::find(names, word) != names.end())
+      return word + ": stands before the command, allowed: behind it\n";
     if (word == "--set") return "--set: is no option of this command; write the keys in the file\n";
-    for (const std::string& key : keys)
-      hint += (hint.empty() ? "; did you mean --set " : " or --set ") + key + "=VALUE";
+    std::vector<std::string> meant = called_elsewhere(word, names);
+    // `--tp 4`: a key is no option.
+    if (sets)
+      for (const std::string& key : keys_called(word)) meant.push_back("--set " + key + "=VALUE");
+    std::string hint;
+    for (const std::string& one : meant) hint += (hint.empty() ? "; did you mean " : " or ") + one;
     hint = hint.empty() ? did_you_mean(word, names) : hint + "?";
     return hint.empty() ? hint : fmt::format("{}: is no option of this command{}\n", word, hint);
   }
-  if (!sets) return "";
+  if (!sets || missing) return "";
   return "A value with blanks is quoted, and each key has a --set of its own: --set a.b=1 --set "
          "c.d=2\n";
 }
@@ -53,7 +57,10 @@ Outcome parse_failure(const CLI::App& app, const CLI::ParseError& error) {
     std::vector<std::string> names{"--version", "--help"};
     for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
       names.push_back(sub->get_name());
-    const std::string near = did_you_mean(rest.front(), names);
+    names.emplace_back("help");
+    std::string near = did_you_mean(rest.front(), names);
+    if (const std::string file = rest.front(); file.ends_with(".yaml") || is_there(file))
+      near = "; did you mean stepcast run " + file + "?";
     return {"", bad_input,
             rest.front() + ": is no command or option" +
                 (near.empty() ? ", see stepcast --help" : near) + "\n"};
@@ -61,7 +68,12 @@ Outcome parse_failure(const CLI::App& app, const CLI::ParseError& error) {
   std::ostringstream out, complaint;
   const int code = app.exit(error, out, complaint) == 0 ? done : bad_input;
   const bool unexpected = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
-  return {out.str(), code, (unexpected ? unexpected_hint(app) : "") + complaint.str()};
+  const bool missing = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
+  std::string text = unexpected || missing ? unexpected_hint(app, missing) : std::string();
+  text += complaint.str();
+  if (missing && !app.get_subcommands().empty())
+    text += app.get_subcommands().front()->get_footer() + "\n";
+  return {out.str(), code, text};
 }
 
 int print(const Outcome& outcome) {

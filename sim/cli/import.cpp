@@ -47,6 +47,10 @@ std::vector<std::string> launch_overrides(const std::string& path,
                                           const std::vector<std::string>& overrides,
                                           const LaunchOptions& launch, const SearchPath& search) {
   std::vector<std::string> all = overrides;
+  for (const std::string& override : overrides)
+    if (override.find('=') == std::string::npos)
+      bad_option("--set " + override,
+                 "has no '=', allowed: --set path.to.key=value, without blanks, or in quotes");
   if (launch.from.empty() && !is_launched(path, overrides, search)) {
     if (!launch.arguments.empty() || !launch.environment.empty())
       bad_option(launch.arguments.empty() ? "--env" : launch.arguments.front(),

@@ -52,10 +52,16 @@ void add_keys(const Node& mapping, const std::string& prefix, std::vector<Format
   }
 }
 
-std::string lower_case(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
+/// Whether a word of `text` begins with `word`, or a longer `word` is a part of one: `tp` is meant
+/// neither in `output` nor in `http`.
+bool begins_word(const std::string& text, const std::string& word) {
+  constexpr std::size_t telling = 4;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const char before = at == 0 ? ' ' : text[at - 1];
+    const bool letter = (before >= 'a' && before <= 'z') || (before >= 'A' && before <= 'Z');
+    if (!letter || word.size() >= telling) return true;
+  }
+  return false;
 }
 
 /// How near a key is to a word, 0 the nearest; nothing where it is not meant.
@@ -64,9 +70,9 @@ std::optional<int> distance_of(const FormatKey& key, const std::string& word) {
   if (key.path == word || last == word) return 0;
   if (last.starts_with(word)) return 1;
   if (("." + key.path + ".").find("." + word + ".") != std::string::npos) return 2;
-  if (key.path.find(word) != std::string::npos) return 3;
-  if (lower_case(key.allowed).find(word) != std::string::npos) return 4;
-  if (lower_case(key.meaning).find(word) != std::string::npos) return 5;
+  if (begins_word(key.path, word)) return 3;
+  if (begins_word(lower_case(key.allowed), word)) return 4;
+  if (begins_word(lower_case(key.meaning), word)) return 5;
   return {};
 }
 
@@ -120,6 +126,19 @@ std::vector<std::string> keys_called(const std::string& option) {
     if (found.size() < most && key.path.ends_with("." + word) &&
         std::ranges::find(found, key.path) == found.end())
       found.push_back(key.path);
+  if (!found.empty()) return found;
+  // `--batch-size`: what people call `training.global_batch`.
+  std::vector<std::string> names;
+  names.reserve(all.size());
+  for (const FormatKey& key : all) names.push_back(key.path.substr(key.path.rfind('.') + 1));
+  std::ranges::stable_sort(all, {},
+                           [](const FormatKey& key) { return std::ranges::count(key.path, '.'); });
+  for (const std::string& name : called_elsewhere(word, names))
+    for (const FormatKey& key : all)
+      if (key.path.ends_with("." + name)) {
+        found.push_back(key.path);
+        break;
+      }
   return found;
 }
 

@@ -67,12 +67,6 @@ std::string facts_of(const std::string& file, const std::string& aliases,
   return aliases.empty() ? text : aliases + "; " + text;
 }
 
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
-}
-
 /// Presets of a kind (empty: of all) whose name, or what they are called elsewhere, holds each
 /// word.
 std::vector<ListedPreset> listed(const std::string& kind, std::span<const std::string> words,
@@ -83,9 +77,9 @@ std::vector<ListedPreset> listed(const std::string& kind, std::span<const std::s
     for (const auto& [name, path] : files_of(one, search)) {
       const std::string content = read_document_text(path.string(), search);
       const std::string aliases = aliases_of(content);
-      const std::string names = lower(path.stem().string() + "\n" + aliases);
+      const std::string names = lower_case(path.stem().string() + "\n" + aliases);
       if (!std::ranges::all_of(words, [&](const std::string& word) {
-            return names.find(lower(word)) != std::string::npos;
+            return names.find(lower_case(word)) != std::string::npos;
           }))
         continue;
       const bool cluster = std::string_view(one.name) == "clusters";
@@ -130,8 +124,9 @@ std::string as_text(const std::vector<ListedPreset>& presets) {
 std::vector<std::string> clusters_called(const std::string& word, const SearchPath& search) {
   std::vector<std::string> names;
   for (const auto& [name, path] : files_of(listed_kinds.front(), search)) {
-    const std::string aliases = ", " + lower(aliases_of(read_document_text(path.string(), search)));
-    if ((aliases + ",").find(", " + lower(word) + ",") != std::string::npos)
+    const std::string aliases =
+        ", " + lower_case(aliases_of(read_document_text(path.string(), search)));
+    if ((aliases + ",").find(", " + lower_case(word) + ",") != std::string::npos)
       names.push_back(path.stem().string());
   }
   return names;

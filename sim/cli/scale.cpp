@@ -18,7 +18,9 @@ constexpr std::size_t most_sizes = 1000;
 
 /// `128..8192`: doubled from the first while not beyond the last, and the last; `128,1024,7968`.
 std::vector<std::int64_t> device_list(const std::string& text) {
-  const auto one = [](const std::string& part) {
+  const auto one = [&text](const std::string& part) {
+    if (part.find('-', 1) != std::string::npos || part.find(':') != std::string::npos)
+      bad_option("--devices", "is '" + text + "', allowed: 128..8192 or 128,1024,7968");
     return count_option("--devices", part, 1, most_devices);
   };
   std::vector<std::int64_t> list;

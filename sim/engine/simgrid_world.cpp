@@ -99,6 +99,10 @@ class SimgridWorld : public ReferenceWorld {
       if (from_file_) link->set_bandwidth(link->get_bandwidth() * scale);
       link->set_latency(0);
     }
+    // Zones that search for ways need it before they are asked; the root waits for the flows.
+    if (from_file_)
+      for (s4u::NetZone* zone : engine_->get_netzone_root()->get_children())
+        if (zone != face) zone->seal();
     for (std::uint32_t l = 0; l < links_.size(); ++l) index_[links_[l]->get_name()] = l;
   }
 

@@ -87,7 +87,7 @@ bool places_layers(const PlanSpace& space, const Strategy& strategy) {
   const PipelineSchedule& schedule =
       pipeline_schedule(space.dimensions.schedules[strategy.schedule]);
   return unit_form(schedule, base) == UnitForm::plain && schedule.slices == CountRange{} &&
-         base.workload.training.offload_activations <= 0;
+         !base.workload.training.offloads_activations();
 }
 
 /// The point goes the way of a user's file, through the reader and the forecast.

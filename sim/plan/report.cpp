@@ -318,9 +318,10 @@ std::string plan_table(const PlanSpace& space, const PlanResult& result, PlanDet
     if (reason.starts_with(runs_in_key))
       text += fmt::format("\n  {:.0f} points left out: {}", points, reason);
   return text + fmt::format(
-                    "\n  {:.0f} points, {:.0f} of them simulated; --verbose shows more rows, "
+                    "\n  {:.0f} {}, {:.0f} of {} simulated; --verbose shows more rows, "
                     "the frontier and what was left out\n",
-                    result.counts.points, result.counts.simulated);
+                    result.counts.points, result.counts.points == 1 ? "point" : "points",
+                    result.counts.simulated, result.counts.points == 1 ? "it" : "them");
 }
 
 std::string plan_failure(const PlanSpace& space, const PlanResult& result) {

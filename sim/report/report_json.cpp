@@ -105,10 +105,14 @@ Json scenario_json(const Scenario& s) {
     if (const Node* node = s.document ? s.document->find(part) : nullptr; node && node->extended)
       presets[part] = node->extended->name;
   if (!presets.empty()) json["presets"] = std::move(presets);
-  Json inputs = Json::object(), sources = Json::object();
-  for (const Input& input : inputs_of(s)) {
-    inputs[input.path] = input.value;
-    if (!input.source.empty()) sources[input.path] = input.source;
+  // Paths differ, so that none is looked for among those before.
+  Json::object_t inputs, sources;
+  std::vector<Input> all = inputs_of(s);
+  inputs.reserve(all.size());
+  sources.reserve(all.size());
+  for (Input& input : all) {
+    if (!input.source.empty()) sources.emplace_back(input.path, std::move(input.source));
+    inputs.emplace_back(std::move(input.path), std::move(input.value));
   }
   json["inputs"] = std::move(inputs);
   json["sources"] = std::move(sources);
@@ -267,8 +271,8 @@ Json step_json(const Scenario& scenario, const Metrics& m, const Forecast& forec
           {"communication_s",
            {{"total", mean.communication.value()},
             {"overlapped", std::max(0.0, (mean.communication - mean.exposed_total()).value())}}},
-          {"exposed_by_kind_s", exposed},
-          {"stages", stages},
+          {"exposed_by_kind_s", std::move(exposed)},
+          {"stages", std::move(stages)},
           {"collectives", collectives_json(forecast)},
           {"fits_memory", m.has_model ? Json(forecast.fits_memory()) : Json(nullptr)},
           {"memory_fit", m.has_model ? Json(name(m.memory_fit)) : Json(nullptr)},
@@ -312,8 +316,13 @@ std::string report_json(const Scenario& scenario, const Forecast& forecast,
   Json assumptions = Json::array();
   for (const Assumption& a : scenario.assumptions) {
     if (a.source != "assumed") continue;
-    assumptions.push_back({{"path", a.path}, {"value", a.value}, {"source", a.source}});
-    if (!a.note.empty()) assumptions.back()["note"] = a.note;
+    Json::object_t row;
+    row.reserve(4);
+    row.emplace_back("path", a.path);
+    row.emplace_back("value", a.value);
+    row.emplace_back("source", a.source);
+    if (!a.note.empty()) row.emplace_back("note", a.note);
+    assumptions.push_back(std::move(row));
   }
   const Timeline& t = forecast.timeline;
   // Other solvers use nothing of SimGrid.
@@ -341,11 +350,13 @@ std::string report_json(const Scenario& scenario, const Forecast& forecast,
     engine["wall_s"] = timing->wall_s;
     engine["peak_rss_bytes"] = timing->peak_rss_bytes;
   }
-  const Json json{{"stepcast", program_head<Json>()},
-                  {"scenario", scenario_json(scenario)},
-                  {"result", result_json(scenario, forecast)},
-                  {"assumptions", assumptions},
-                  {"engine", engine}};
+  // Members of a list in braces would be copied, with all that they hold.
+  Json json;
+  json["stepcast"] = program_head<Json>();
+  json["scenario"] = scenario_json(scenario);
+  json["result"] = result_json(scenario, forecast);
+  json["assumptions"] = std::move(assumptions);
+  json["engine"] = std::move(engine);
   return json.dump(2) + "\n";
 }
 

@@ -55,7 +55,10 @@ std::optional<ShownMemory> shown_memory(const Scenario& scenario, const MemoryBu
     const double opened = cluster.collectives.buffer > Bytes{0}
                               ? budget.communicators / (2.0 * cluster.collectives.buffer)
                               : 0;
-    return ShownMemory{row.tool, tensors, (row.kept - 1) * tensors,
+    // Frozen weights are loaded once, each into a block of its own size.
+    const bool frozen = scenario.workload.training.adapters.any();
+    const Bytes renewed = frozen ? tensors - budget.parameters : tensors;
+    return ShownMemory{row.tool, tensors, (row.kept - 1) * renewed,
                        Bytes{opened * row.communicator}, Bytes{row.context}};
   }
   return {};

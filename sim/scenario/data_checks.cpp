@@ -36,12 +36,18 @@ void check_without_documents(const DataSpec& data, Checks& checks) {
 
 /// How context ranks share a sequence moves attention of documents alone: under the causal mask the
 /// work of a rank is the same for both.
-void check_split(const DataSpec& data, Checks& checks) {
-  checks.require_use(
+void check_split(const Scenario& scenario, Checks& checks) {
+  const DataSpec& data = scenario.schedule.data;
+  const bool documents = checks.require_use(
       data.context_split == DataSpec::ContextSplit::zigzag || data.mask == DataSpec::Mask::document,
       "schedule.data.context_split",
       "is per_document but under the causal mask every context rank has the same work, "
       "allowed: zigzag, or mask: document");
+  if (documents && checks.good({"parallel.cp"}))
+    checks.require_use(
+        data.context_split == DataSpec::ContextSplit::zigzag || scenario.workload.plan.cp > 1,
+        "schedule.data.context_split",
+        "is per_document but there is one context rank, allowed: zigzag, or parallel.cp > 1");
 }
 
 /// Packings that level attention change nothing where all sequences cost the same, or where
@@ -87,7 +93,7 @@ void check_data(const Scenario& scenario, Checks& checks) {
                  "make about " + text(drawn) + " documents of one step of " + text(tokens) +
                      " tokens, allowed: at most " + text(most_documents));
   check_levelling(scenario, checks);
-  check_split(data, checks);
+  check_split(scenario, checks);
 }
 
 }  // namespace stepcast

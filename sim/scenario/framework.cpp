@@ -1,12 +1,14 @@
 #include "stepcast/sim/scenario/framework.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "framework_files.hpp"
 #include "framework_rules.hpp"
 #include "stepcast/base/format_version.hpp"
 #include "stepcast/base/node_at.hpp"
+#include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast {
@@ -250,12 +252,32 @@ class FrameworkMappings {
              (near ? "; did you mean " + *near + "?" : ", allowed: " + joined(names)));
   }
 
+  /// The newest of each framework whose name begins with `word`.
+  static std::vector<std::string> newest_of(const std::vector<std::string>& names,
+                                            const std::string& word) {
+    std::map<std::string, std::string> versions;
+    for (const std::string& name : names) {
+      const std::size_t dash = name.rfind('-');
+      if (dash == std::string::npos || !name.starts_with(word)) continue;
+      std::string& newest = versions[name.substr(0, dash)];
+      const std::string version = name.substr(dash + 1);
+      if (newest.empty() || is_earlier(newest, version)) newest = version;
+    }
+    std::vector<std::string> found;
+    found.reserve(versions.size());
+    for (const auto& [name, version] : versions) found.push_back(name + "-" + version);
+    return found;
+  }
+
   std::string hint(const std::string& name) const {
     const std::vector<std::string> names = framework_names(search_);
     // `mindspeed-2.3` ends with a version, not with an ending.
     const fs::path file{name};
     const bool is_file = file.extension() == ".yaml" || file.extension() == ".yml";
-    const auto near = nearest((is_file ? file.stem() : file.filename()).string(), names);
+    const std::string word = lower_case((is_file ? file.stem() : file.filename()).string());
+    const std::vector<std::string> newest = newest_of(names, word);
+    if (!newest.empty()) return "; did you mean " + joined(newest) + "?";
+    const auto near = nearest(word, names);
     if (near) return "; did you mean " + *near + "?";
     return names.empty() ? ", allowed: the path of a framework file, none"
                          : ", allowed: " + joined(names) + ", a path, none";

@@ -15,6 +15,8 @@ namespace {
 constexpr std::array condition_counts{"nodes", "micro_batches"};
 constexpr std::string_view device_words = "device.";
 
+/// What a framework's host waits for belongs to its code; all other stalls are of the machine.
+constexpr std::string_view own_wait = "stalls.host_sync";
 /// Rules set keys of these sections, but for what a step is: its model, its sizes, its plan.
 constexpr std::array set_sections{"parallel", "training",      "schedule",
                                   "moe",      "communication", "runtime"};
@@ -27,7 +29,7 @@ constexpr std::array kept_keys{
 bool may_set(const std::string& key) {
   const std::string section = key.substr(0, key.find('.'));
   const bool known = std::ranges::find(set_sections, section) != set_sections.end();
-  return known && std::ranges::find(kept_keys, key) == kept_keys.end();
+  return key == own_wait || (known && std::ranges::find(kept_keys, key) == kept_keys.end());
 }
 
 void describe_keys(Visitor& visitor) {
@@ -126,7 +128,8 @@ class RuleReader {
       return report(place, path + key,
                     "is no key of a framework, allowed: keys of " +
                         joined(std::vector<std::string>(set_sections.begin(), set_sections.end())) +
-                        ", but for sizes, training.precision and training.recompute");
+                        ", but for sizes, training.precision and training.recompute, and " +
+                        std::string(own_wait));
     if (!found.wrong.empty()) return report(value.place, path + key, found.wrong);
     FrameworkRule rule = plain;
     rule.key = key;

@@ -34,7 +34,7 @@ std::string text_of(const Place& place) {
 }
 
 /// Keys and the keys that their rules ask for.
-using Questions = std::map<std::string, std::set<std::string>>;
+using Questions = std::map<std::string_view, std::set<std::string_view>>;
 
 Questions questions_of(const std::vector<FrameworkRule>& rules) {
   Questions all;
@@ -44,13 +44,13 @@ Questions questions_of(const std::vector<FrameworkRule>& rules) {
 }
 
 /// Keys from which no circle can be reached.
-std::set<std::string> keys_without_circle(const Questions& questions) {
-  std::set<std::string> known;
+std::set<std::string_view> keys_without_circle(const Questions& questions) {
+  std::set<std::string_view> known;
   for (bool more = true; more;) {
     more = false;
     for (const auto& [key, asked] : questions) {
       if (known.contains(key)) continue;
-      const bool ends = std::ranges::all_of(asked, [&](const std::string& next) {
+      const bool ends = std::ranges::all_of(asked, [&](std::string_view next) {
         return known.contains(next) || !questions.contains(next);
       });
       if (!ends) continue;
@@ -62,18 +62,18 @@ std::set<std::string> keys_without_circle(const Questions& questions) {
 }
 
 /// A way from `from` back to itself; empty: there is none.
-std::vector<std::string> circle_from(const std::string& from, const Questions& questions) {
-  std::vector<std::string> way;
-  std::set<std::string> seen;
-  const std::function<bool(const std::string&)> walk = [&](const std::string& key) {
+std::vector<std::string_view> circle_from(std::string_view from, const Questions& questions) {
+  std::vector<std::string_view> way;
+  std::set<std::string_view> seen;
+  const std::function<bool(std::string_view)> walk = [&](std::string_view key) {
     way.push_back(key);
     if (const auto found = questions.find(key); found != questions.end())
-      for (const std::string& next : found->second)
+      for (const std::string_view next : found->second)
         if (next == from || (seen.insert(next).second && walk(next))) return true;
     way.pop_back();
     return false;
   };
-  return walk(from) ? way : std::vector<std::string>{};
+  return walk(from) ? way : std::vector<std::string_view>{};
 }
 
 /// The text of each key, each decided once.
@@ -173,17 +173,17 @@ void report_circles(const std::vector<FrameworkRule>& rules, const std::string& 
                     Reading& reading) {
   const Questions questions = questions_of(rules);
   // Almost always all: a way is looked for only where there can be one.
-  const std::set<std::string> ends = keys_without_circle(questions);
+  const std::set<std::string_view> ends = keys_without_circle(questions);
   if (ends.size() == questions.size()) return;
-  std::set<std::string> told;
+  std::set<std::string_view> told;
   for (const FrameworkRule& rule : rules) {
     if (told.contains(rule.key)) continue;
-    const std::vector<std::string> circle = circle_from(rule.key, questions);
+    const std::vector<std::string_view> circle = circle_from(rule.key, questions);
     if (circle.empty()) continue;
     told.insert(circle.begin(), circle.end());
     std::string text = rule.key;
     for (std::size_t i = 1; i <= circle.size(); ++i)
-      text += (i > 1 ? ", which asks for " : " asks for ") + circle[i % circle.size()];
+      text.append(i > 1 ? ", which asks for " : " asks for ").append(circle[i % circle.size()]);
     reading.report(rule.value.place, path,
                    "goes in a circle: " + text +
                        ", allowed: conditions of keys that are known "

@@ -33,7 +33,7 @@ void check_sharing(const HostSpec& host, std::int64_t node_devices, const std::s
 }
 
 bool offloads(const TrainingSpec& training) {
-  return training.offload_activations > 0 || training.offload_optimizer || training.offload_experts;
+  return training.offloads_activations() || training.offload_optimizer || training.offload_experts;
 }
 
 /// Devices of every kind of node have a link to their host, without which what `key` copies would
@@ -61,6 +61,18 @@ void check_hosts(const Scenario& scenario, Checks& checks) {
                   "cluster.kinds." + std::to_string(k) + ".host", checks);
 }
 
+/// Of a layer that runs again whole its input alone is kept; adapters keep inputs of their own.
+void check_attention_alone(const TrainingSpec& training, Checks& checks) {
+  if (training.offload_activations) return;
+  checks.require(training.recompute != TrainingSpec::Recompute::full,
+                 "training.offload.activations",
+                 "is attention but training.recompute full keeps nothing of it, allowed: a part "
+                 "from 0 to 1");
+  checks.require(!training.adapters.any(), "training.offload.activations",
+                 "is attention but training.adapters keep inputs of their own, allowed: a part "
+                 "from 0 to 1");
+}
+
 void check_offload(const Scenario& scenario, Checks& checks) {
   const TrainingSpec& training = scenario.workload.training;
   const auto check = [&](bool wanted, const char* key, const char* neutral) {
@@ -70,10 +82,11 @@ void check_offload(const Scenario& scenario, Checks& checks) {
                    "is given but the workload has no operators" + allowed);
     check_links(scenario.cluster, key, allowed, checks);
   };
-  check(training.offload_activations > 0, "training.offload.activations", "0");
+  check(training.offloads_activations(), "training.offload.activations", "0");
+  check_attention_alone(training, checks);
   const WorkloadSpec& workload = scenario.workload;
   const bool moves = !workload.pairs || workload.moe.overlap == MoeSpec::Overlap::fb_pair;
-  checks.require(training.offload_activations <= 0 || moves || !checks.good({"schedule.pipeline"}),
+  checks.require(!training.offloads_activations() || moves || !checks.good({"schedule.pipeline"}),
                  "training.offload.activations",
                  "does not go with pairs of forward and backward units, allowed: 0, or "
                  "moe.overlap fb_pair");

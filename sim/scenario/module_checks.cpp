@@ -16,6 +16,10 @@ void check_modules(const WorkloadSpec& workload, Checks& checks) {
   require(Module::mlp, has_dense_layers(model),
           "names mlp but every layer of the model has experts, allowed: moe, moe_act, "
           "shared_experts");
+  require(Module::mlp_act, has_dense_layers(model),
+          "names mlp_act but every layer of the model has experts, allowed: moe_act");
+  require(Module::mlp_act, !training.recomputes(Module::mlp),
+          "names mlp and mlp_act, which runs again with it, allowed: one of them");
   for (const Module module : {Module::moe, Module::moe_act, Module::shared_experts})
     require(module, model.moe.has_value(),
             "names parts of experts but the model has none, allowed: without moe, moe_act, "

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <set>
 
+#include "stepcast/base/confined_files.hpp"
+#include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/platform_text.hpp"
 
@@ -45,6 +47,19 @@ Node nodes_of(const Node& platform) {
                          {"fabric", place, std::move(fabric)}});
 }
 
+/// Written by programs, for thousands of devices: larger than files that people write.
+std::string platform_file_text(const std::string& file) {
+  constexpr std::uintmax_t most = 64U << 20U;
+  const bool large = size_of(file) > most;
+  std::optional<std::string> text = large ? std::nullopt : bytes_of(file);
+  if (!text)
+    throw InputError({{Place{file},
+                       {},
+                       std::string(large ? "is larger than 64 MiB" : "cannot be read") +
+                           ", allowed: a platform file of SimGrid (XML)"}});
+  return *std::move(text);
+}
+
 }  // namespace
 
 std::optional<Node> with_platform(const Node& root, const std::string& prefix) {
@@ -85,8 +100,7 @@ void read_platform_file(const Node& root, const SearchPath& search, const std::s
   if (!file)
     return fail("which does not exist, allowed: the path of a platform file of SimGrid (XML)");
   try {
-    platform.text = std::make_shared<const std::string>(
-        read_document_text(file->string(), search, "a platform file of SimGrid (XML)"));
+    platform.text = std::make_shared<const std::string>(platform_file_text(file->string()));
     check_text(*platform.text, file->string(), key, "XML");
   } catch (const InputError& error) {
     reading.failed.insert(key);
@@ -99,7 +113,7 @@ void read_platform_file(const Node& root, const SearchPath& search, const std::s
 
 void check_platform_text(const std::string& file, const std::string& key) {
   Reading reading;
-  const std::string text = read_document_text(file, {}, "a platform file of SimGrid (XML)");
+  const std::string text = platform_file_text(file);
   check_text(text, file, key, "XML");
   scan_platform(text, file, key, reading);
   if (!reading.diagnostics.empty()) throw InputError(reading.diagnostics);

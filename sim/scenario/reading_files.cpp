@@ -66,12 +66,24 @@ class PathsOfKey : public Visitor {
   std::vector<std::string>& found_;
 };
 
+/// `model: llama3-8b` was meant as a preset.
+void suggest_preset(Diagnostic& d) {
+  constexpr std::string_view begin = "is '", end = "', allowed: a mapping";
+  const std::size_t at = d.message.find(end);
+  if (!d.message.starts_with(begin) || at == std::string::npos) return;
+  std::string file = d.message.substr(begin.size(), at - begin.size());
+  if (!file.ends_with(".yaml")) file = d.path + "s/" + file + ".yaml";
+  d.message.resize(at + end.size());
+  d.message += " such as {extends: " + file + "}";
+}
+
 }  // namespace
 
 void suggest_paths(Reading& reading) {
   constexpr std::size_t most = 3;
   constexpr std::string_view unknown = "is not a known key, allowed: ";
   for (Diagnostic& d : reading.diagnostics) {
+    if (d.path == "cluster" || d.path == "model") suggest_preset(d);
     if (!d.message.starts_with(unknown)) continue;
     std::vector<std::string> found;
     ScenarioDraft draft;
@@ -107,7 +119,8 @@ void drop_consequences(Reading& reading) {
       mappings.push_back(d.path.substr(0, d.path.size() + 1 - extends.size()));
   if (mappings.empty()) return;
   std::erase_if(reading.diagnostics, [&](const Diagnostic& d) {
-    const bool lacks = d.message.starts_with("is missing") || d.message.starts_with("is empty");
+    const bool lacks = d.message.starts_with("is missing") || d.message.starts_with("is empty") ||
+                       d.message.starts_with("has none of");
     return lacks && std::ranges::any_of(mappings, [&](const std::string& m) {
              return (d.path + ".").starts_with(m);
            });

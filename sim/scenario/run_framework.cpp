@@ -291,11 +291,8 @@ bool AppliedFramework::sets(std::string_view path) const {
   return std::ranges::find(keys, path, &Key::path) != keys.end();
 }
 
-std::optional<Node> without_framework(const Node& root) {
-  if (root.find("framework") == nullptr) return {};
-  Node bare = root;
-  std::erase_if(bare.entries, [](const Node::Entry& entry) { return entry.key == "framework"; });
-  return bare;
+void drop_framework(Node& root) {
+  std::erase_if(root.entries, [](const Node::Entry& entry) { return entry.key == "framework"; });
 }
 
 void open_framework(Node& root) {
@@ -306,17 +303,17 @@ void open_framework(Node& root) {
   named->entries.push_back({"extends", name.place, std::move(name)});
 }
 
-FramedDraft read_framed(const Node& root, const SearchPath& search, const Reading& start) {
+FramedDraft read_framed(Node root, const SearchPath& search, const Reading& start) {
   Reading reading = start;
   const auto framework = framework_of(root, search, reading);
-  std::optional<Node> stripped = without_framework(root);
+  drop_framework(root);
   if (framework && root.find("workload") != nullptr)
     reading.report(
         framework->place, "framework",
         "does not go with a workload of given times, which launches nothing, allowed: none");
   if (framework && reading.diagnostics.size() == start.diagnostics.size())
-    return FrameworkRun{*framework, stripped ? *stripped : root, search, start}.result();
-  FramedDraft framed{stripped ? std::move(*stripped) : root, {}, std::move(reading), {}};
+    return FrameworkRun{*framework, root, search, start}.result();
+  FramedDraft framed{std::move(root), {}, std::move(reading), {}};
   read_draft(framed.root, search, framed.draft, framed.reading);
   check_draft(framed.root, framed.draft, framed.reading);
   return framed;
@@ -325,7 +322,7 @@ FramedDraft read_framed(const Node& root, const SearchPath& search, const Readin
 FramedDocument::FramedDocument(const Node& root, const SearchPath& search, Reading& reading)
     : root_{root}, search_{search} {
   framework_ = framework_of(root, search, reading);
-  if (auto bare = without_framework(root)) root_ = std::move(*bare);
+  drop_framework(root_);
   if (!framework_) return;
   rules_ = framework_->rules;
   for (const FrameworkRecipe& recipe : framework_->recipes)

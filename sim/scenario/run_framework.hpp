@@ -16,14 +16,14 @@ struct FramedDraft {
   std::shared_ptr<const AppliedFramework> framework;
 };
 
-/// The document without `framework`; nothing where it has none.
-std::optional<Node> without_framework(const Node& root);
+/// Takes `framework` out of the document.
+void drop_framework(Node& root);
 /// Writes a framework that is named by a word as a mapping, whose keys settings may give.
 void open_framework(Node& root);
 
 /// Reads and checks a document. Keys that it does not say come from its framework: what a rule
 /// gives and nothing needs is passed over; what does not go with the rest is left out where the
 /// framework is assumed, or the rule is of a recipe, and reported elsewhere.
-FramedDraft read_framed(const Node& root, const SearchPath& search, const Reading& start);
+FramedDraft read_framed(Node root, const SearchPath& search, const Reading& start);
 
 }  // namespace stepcast

@@ -74,9 +74,8 @@ void drop_unused_affinities(const StallsSpec& stalls, std::vector<Assumption>& a
   }
 }
 
-Scenario read_root(const Node& root, std::string question, const SearchPath& search,
-                   Reading reading) {
-  FramedDraft framed = read_framed(root, search, reading);
+Scenario read_root(Node root, std::string question, const SearchPath& search, Reading reading) {
+  FramedDraft framed = read_framed(std::move(root), search, reading);
   throw_if_wrong(framed.reading);
   Scenario& scenario = framed.draft.scenario;
   take_fastest_links(scenario.cluster);
@@ -138,7 +137,11 @@ std::vector<StageOrder> Scenario::orders() const {
 
 Scenario read_values(const Node& root, const SearchPath& search, Reading& reading) {
   require_mapping(root);
-  if (const auto bare = without_framework(root)) return read_values(*bare, search, reading);
+  if (root.find("framework") != nullptr) {
+    Node bare = root;
+    drop_framework(bare);
+    return read_values(bare, search, reading);
+  }
   ScenarioDraft draft;
   read_draft(root, search, draft, reading);
   Scenario& scenario = draft.scenario;
@@ -153,8 +156,8 @@ Scenario read_scenario(const std::string& path, const std::vector<std::string>& 
                        const SearchPath& search) {
   const std::string text = read_document_text(path, search);
   Reading reading;
-  const Node root = load(text, path, overrides, search, FileKind::scenario, reading);
-  return read_root(root, question_of(text), search, std::move(reading));
+  Node root = load(text, path, overrides, search, FileKind::scenario, reading);
+  return read_root(std::move(root), question_of(text), search, std::move(reading));
 }
 
 ScenarioDocument load_scenario(const std::string& path, const std::vector<std::string>& overrides,

@@ -90,6 +90,8 @@ void check_gathers(const WorkloadSpec& workload, bool synthetic, Checks& checks)
           "and rowwise");
   require(training.master_weights != TrainingSpec::MasterWeights::remainder,
           "training.master_weights remainder needs the BF16 weight");
+  require(training.master_weights != TrainingSpec::MasterWeights::none,
+          "training.master_weights none has no other weights than those that are gathered");
   require(!training.offload_experts, "training.offload.experts moves BF16 weights");
 }
 
@@ -176,6 +178,11 @@ void check_reduce_copy(const WorkloadSpec& workload, bool synthetic, Checks& che
     return;
   require(workload.plan.zero < 2, "parallel.zero reduces gradients with every micro-batch");
   needs(workload.plan.dense_shards() > 1, "nothing is reduced: one rank");
+  // The copy counts beside the gradients that are kept twice.
+  if (workload.plan.zero < 2 && checks.good({"communication.gradient.precision"}) &&
+      spec.gradient_precision == CommunicationSpec::GradientPrecision::fp32)
+    needs(spec.gradients_kept == CommunicationSpec::Kept::both,
+          "communication.gradient.kept is not both");
 }
 
 /// Autograd is given stand-ins where products add to gradients themselves.
@@ -284,17 +291,27 @@ void check_states(const WorkloadSpec& workload, bool synthetic, Checks& checks) 
   const bool fused = workload.runtime.optimizer == Kernels::fused;
   const char* const kernels =
       workload.runtime.optimizer == Kernels::per_tensor ? "per_tensor" : "elementwise";
+  using Master = TrainingSpec::MasterWeights;
+  const bool none = training.master_weights == Master::none;
+  // Statements read and write one precision: BF16 of all, too.
+  const bool half =
+      none && training.first_moment == Moment::bf16 && training.second_moment == Moment::bf16;
   const auto require = [&](bool wide, const char* path, const std::string& neutral) {
     checks.require(wide || !synthetic, path,
                    "is given but the workload has no operators, allowed: " + neutral);
-    checks.require(wide || fused || synthetic, path,
+    checks.require(wide || fused || half || synthetic, path,
                    std::string("is below FP32 but runtime.optimizer is ") + kernels +
                        ", allowed: " + neutral + ", or runtime.optimizer fused");
   };
   require(training.first_moment == Moment::fp32, "training.first_moment", "fp32");
   require(training.second_moment == Moment::fp32, "training.second_moment", "fp32");
-  require(training.master_weights != TrainingSpec::MasterWeights::fp16, "training.master_weights",
-          "full");
+  require(training.master_weights != Master::fp16 && !none, "training.master_weights", "full");
+  if (checks.good({"communication.gradient.precision"}))
+    checks.require(!none || workload.communication.gradient_precision ==
+                                CommunicationSpec::GradientPrecision::bf16,
+                   "training.master_weights",
+                   "is none but communication.gradient.precision is fp32, allowed: full, or "
+                   "gradients in bf16");
   checks.require(!synthetic || training.master_weights != TrainingSpec::MasterWeights::stored,
                  "training.master_weights",
                  "is stored but the workload has no operators, allowed: full");

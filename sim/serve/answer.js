@@ -141,11 +141,12 @@ function drawBars(b, a) {
   (a ? ['part', 'A', 'now', 'difference'] : ['part', 'time', 'of the step']).forEach((t, i) => element(head, 'th', i ? { class: 'number' } : {}, t));
   // What the last digits of sums differ by is no difference; kinds stay below what they are part of.
   const gap = (p, q) => Math.abs(p - q) < 1e-9 * b.result.step_time_s ? 0 : p - q;
-  const lines = PARTS.map(([key, text]) => [text, b.result.breakdown_s[key], a && a.result.breakdown_s[key]]);
+  const lines = PARTS.map(([key, text]) => [text, b.result.breakdown_s[key], a && a.result.breakdown_s[key]])
+    .filter(([, value, other]) => value > 0 || other > 0);
   if (a) lines.sort((p, q) => Math.abs(gap(q[1], q[2])) - Math.abs(gap(p[1], p[2])));
   const kinds = Object.entries(b.result.exposed_by_kind_s).map(([kind, value]) => [`of it ${kind}`, value, a && a.result.exposed_by_kind_s[kind], 'part-of'])
     .filter(([, value, other]) => value > 0 || other > 0);
-  lines.splice(lines.findIndex(line => line[0] === PARTS[1][1]) + 1, 0, ...kinds);
+  if (kinds.length) lines.splice(lines.findIndex(line => line[0] === PARTS[1][1]) + 1, 0, ...kinds);
   lines.forEach(([text, value, other, name]) => {
     const line = element(table, 'tr', name ? { class: name } : {});
     element(line, 'td', {}, text);
@@ -259,7 +260,7 @@ function drawWorth(explanation) {
   ['one per cent more of', 'changes the step by'].forEach((t, i) => element(head, 'th', i ? { class: 'number' } : {}, t));
   explanation.elasticities.slice(0, 10).forEach(row => {
     const line = element(table, 'tr');
-    element(line, 'td', {}, row.path);
+    elementInParts(line, 'td', {}, row.path);
     element(line, 'td', { class: 'number' }, `${row.elasticity >= 0 ? '+' : ''}${row.elasticity.toFixed(2)} %`);
   });
 }

@@ -92,6 +92,13 @@ function element(parent, name, attributes = {}, text) {
   return node;
 }
 
+/* Keys and names of files break behind their dots, dashes and signs, not in a word. */
+function elementInParts(parent, name, attributes, text) {
+  const node = element(parent, name, attributes);
+  text.split(/(?<=[._=-])/).forEach((part, i) => node.append(...(i ? [document.createElement('wbr'), part] : [part])));
+  return node;
+}
+
 /* Any other number than those offered; bandwidths are in Gbit/s. */
 const isNumber = values => typeof values === 'function' || values.every(value => /^[0-9.]+(Gbps)?$/.test(value));
 const unitOf = values => Array.isArray(values) && values[0].endsWith('Gbps') ? 'Gbps' : '';

@@ -60,7 +60,7 @@ function drawPins() {
 function drawPin(line, row, i, columns, base) {
   const name = element(line, 'td', {});
   element(name, 'b', {}, row.name);
-  element(name, 'span', { class: 'quiet' }, ' ' + sideText(row.from));
+  elementInParts(name, 'span', { class: 'quiet' }, ' ' + sideText(row.from));
   const own = row.result ? Object.fromEntries(columnsOf(row.result).map(c => [c[0], c])) : {}, other = base ? Object.fromEntries(columnsOf(base).map(c => [c[0], c])) : {};
   if (!row.result) element(line, 'td', { colspan: columns.length }, row.failed || 'on its way ...');
   else columns.forEach(id => {

@@ -72,7 +72,7 @@ function logPlot(parent, label, rows) {
     const a = Math.log(Math.min(...values) / 1.1), b = Math.log(Math.max(...values) * 1.1);
     return value => from + (Math.log(value) - a) / (b - a) * (to - from);
   };
-  const x = scale(rows.map(r => r.devices), left, width - right), y = scale(all, low, top);
+  const x = scale(rows.map(r => r.devices), left, width - right), y = scale(all, low - 16, top);  // room for the lowest number
   roundNumbers(Math.min(...all) / 1.1, Math.max(...all) * 1.1).forEach(value => {
     shape(svg, 'line', { x1: left, x2: width - right, y1: y(value), y2: y(value), class: 'grid' });
     shape(svg, 'text', { x: left - 6, y: y(value) + 4, 'text-anchor': 'end' }, round3.format(value));

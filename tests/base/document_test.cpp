@@ -62,7 +62,9 @@ TEST(Document, OfNothingIsNothing) {
 }
 
 TEST(Document, SaysWhereTheTextIsWrong) {
-  EXPECT_EQ(error_in("a: 1\nb: [1, 2\n"), "f:3:1: is not YAML: end of sequence flow not found");
+  EXPECT_EQ(error_in("a: 1\nb: [1, 2\n"),
+            "f:3:1: is not YAML: end of sequence flow not found, allowed: a } or ] for each { or [ "
+            "above");
   EXPECT_EQ(error_in("a: 1\na: 2\nb: {c: 1, c: 2}\n"),
             "f:2:1: a: is given twice, first in line 1, allowed: each key once\n"
             "f:3:11: b.c: is given twice, first in line 3, allowed: each key once");
@@ -263,7 +265,9 @@ TEST(Override, WrongOnesSayWhatIsAllowed) {
             "--set =1: has no path of keys before '=', allowed: --set path.to.key=value");
   EXPECT_EQ(error("a..b=1"),
             "--set a..b=1: has no path of keys before '=', allowed: --set path.to.key=value");
-  EXPECT_EQ(error("a=[1"), "--set a=[1: a: is not YAML: end of sequence flow not found");
+  EXPECT_EQ(error("a=[1"),
+            "--set a=[1: a: is not YAML: end of sequence flow not found, allowed: a } or ] for "
+            "each { or [ above");
   EXPECT_NE(error(std::string(1000, '.') + "=1").find("has no path of keys"), std::string::npos);
   const auto deep = [](int keys) {
     std::string path = "b";

@@ -76,7 +76,7 @@ TEST(Section, NestedErrorsHaveTheirPath) {
   EXPECT_EQ(nested("left: 1\nitems: [{n: 1}]"),
             "f:1:1: inner: is missing, allowed: a mapping with size");
   EXPECT_EQ(nested("inner: 3\nleft: 1\nitems: [{n: 1}]"),
-            "f:1:8: inner: is '3', allowed: a mapping");
+            "f:1:8: inner: is '3', allowed: a mapping of size");
   EXPECT_EQ(nested("inner: {size: 1}\nmaybe: 3\nleft: 1\nitems: [{n: 1}]"),
             "f:2:8: maybe: is '3', allowed: a mapping, none");
   EXPECT_EQ(nested("inner: {size: 1}\nleft: 1\nitems: [{n: 1}, {m: 1}]"),
@@ -123,7 +123,7 @@ TEST(Section, AnOptionalListMayBeLeftOut) {
   EXPECT_EQ(said("items: []"), "");
   EXPECT_EQ(said("items: {n: 1}"),
             "f:1:8: items: is a mapping, allowed: a list of mappings (entries), none");
-  EXPECT_EQ(said("items: [{n: 1}, 2]"), "f:1:17: items.1: is '2', allowed: a mapping");
+  EXPECT_EQ(said("items: [{n: 1}, 2]"), "f:1:17: items.1: is '2', allowed: a mapping of n");
 }
 
 TEST(Section, PlacesReachIntoLists) {

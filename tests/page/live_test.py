@@ -27,7 +27,7 @@ try:
 except ImportError:
     print("live_test: skipped, needs Debian's python3-selenium")
     sys.exit(77)
-from served import FLAGSHIP, Served, processor, workers_of
+from served import FLAGSHIP, Served, processor, processor_ms, workers_of
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 if not CHROMIUM or not DRIVER:
@@ -54,6 +54,8 @@ class Page(unittest.TestCase):
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         cls.driver = webdriver.Chrome(service=Service(DRIVER), options=options)
         cls.driver.set_script_timeout(60)
+        # Of its processor, not of the clock: other programs may run beside it.
+        cls.driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
 
     @classmethod
     def tearDownClass(cls):
@@ -106,8 +108,28 @@ class Page(unittest.TestCase):
             self.settle()
             self.walk(preset, changes)
 
+    def page_ms(self):
+        """Processor time of the page so far."""
+        metrics = self.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+        return 1000 * next(one["value"] for one in metrics if one["name"] == "TaskDuration")
+
+    def forecasts_ms(self, preset, asked):
+        """Processor time of each forecast alone, asked of another server in the same order."""
+        other, spent = Served(STEPCAST), []
+        try:
+            other.question("forecast", scenario={"preset": preset})
+            (worker,) = workers_of(other.process.pid)
+            for seq, settings in enumerate(asked, 2):
+                before = processor_ms(worker)
+                self.assertEqual(other.question("forecast", seq, scenario={"preset": preset}, set=settings)[0], 200, settings)
+                spent.append(processor_ms(worker) - before)
+        finally:
+            other.stop()
+        return spent
+
     def walk(self, preset, changes):
         draw, times, slow, refused = random.Random(20261122), [], [], 0
+        asked, drawing = [], []
         (worker,) = workers_of(self.served.process.pid)
         spent = 0
         for change in range(changes):
@@ -117,7 +139,7 @@ class Page(unittest.TestCase):
                 .filter(([v, b]) => b.getAttribute('aria-disabled') === 'false' && b.getAttribute('aria-checked') === 'false' &&
                         !((known[key] || {}).values || {})[v]).map(([v]) => [key, v]))""")
             key, value = draw.choice(free)
-            before = processor(worker)
+            before, page_before = processor(worker), self.page_ms()
             self.click(key, value)
             self.settle_or_error()
             uneven = any(self.js("return state.set[arguments[0]] ?? arguments[1]", *pair) != pair[1] for pair in SLOW.items())
@@ -129,12 +151,18 @@ class Page(unittest.TestCase):
             self.assertEqual(self.faults(), "", f"a value that was offered runs: {key}={value}, {self.js('return state')}")
             self.wait("document.getElementById('answer').dataset.drawn === String(lastSeq)")
             (slow if uneven else times).append(float(self.js("return document.getElementById('answer').dataset.ms")))
-            spent += 0 if uneven else processor(worker) - before
+            if not uneven:
+                spent += processor(worker) - before
+                asked.append(self.js("return state.set"))
+                drawing.append(self.page_ms() - page_before)
             expected = self.alone(self.js("return state.preset"), self.js("return state.set"))
             self.assertEqual(self.number(), expected["result"]["step_time_s"], self.js("return state"))
             self.assertEqual(self.js("return document.getElementById('answer').dataset.sha"), expected["scenario"]["sha256"])
             self.assertNotIn("old", self.js("return document.getElementById('answer').className"))
         if times:
+            alone = [a + b for a, b in zip(self.forecasts_ms(preset, asked), drawing)]
+            print(f"{preset}: forecast and page take {at_most(alone, 50):.0f} ms of processor in the middle, 95 % at most {at_most(alone, 95):.0f} ms",
+                  file=sys.stderr)
             print(f"{preset}, {len(times)} changes: 50 % within {at_most(times, 50):.0f} ms, 95 % within {at_most(times, 95):.0f} ms; "
                   f"{1000 * spent / len(times):.0f} ms of processor each for all that was asked; {len(slow)} with uneven ranks"
                   + (f" within {max(slow):.0f} ms" if slow else "") + f", {refused} refused as too slow", file=sys.stderr)

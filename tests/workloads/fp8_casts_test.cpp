@@ -157,6 +157,55 @@ TEST(Fp8Casts, RowsOfExpertsAreCopiedAroundThem) {
   EXPECT_EQ(padded.forward.size(), plain.forward.size() + 3);  // and router weights
 }
 
+/// Bytes that the tensor group gathers and reduces.
+double exchanged(const LayerItems& items, CollectiveKind kind) {
+  return traffic(items, GroupKind::tensor, kind).bytes;
+}
+
+// Ranks cast their own rows and gather them in FP8: a copy forward and again for the weights, and
+// of gradients both copies where their scales are those of groups.
+TEST(Fp8Casts, TensorRanksGatherWhatTheyCast) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.plan.tp = 4;
+  spec.plan.sequence_parallel = true;
+  const auto passes = [&] { return transformer_layer(context(spec), LayerKind::dense); };
+  const Passes half = passes();
+  const double forward = exchanged(half.forward, CollectiveKind::all_gather);
+  const double saved = forward,
+               gradients = exchanged(half.backward, CollectiveKind::all_gather) - saved;
+  spec.training.precision = TrainingSpec::Precision::fp8_mixed;
+  const struct {
+    Recipe recipe;
+    double input, gradient;  // bytes for one in BF16
+  } gathers[]{{Recipe::delayed, 0.5, 0.5},
+              {Recipe::tensorwise, 0.5, 0.5},
+              {Recipe::blockwise, 0.5 * (1 + 4 / 128.0), 1 + 4 / 128.0},
+              {Recipe::mxfp8, 0.5 * (1 + 1 / 32.0), 1 + 1 / 32.0},
+              {Recipe::rowwise, 1, 1},
+              {Recipe::deepseek, 1, 1}};
+  for (const auto& g : gathers) {
+    spec.training.fp8_recipe = g.recipe;
+    const Passes fp8 = passes();
+    EXPECT_NEAR(exchanged(fp8.forward, CollectiveKind::all_gather), g.input * forward, 1e-6);
+    EXPECT_NEAR(exchanged(fp8.backward, CollectiveKind::all_gather),
+                g.input * saved + g.gradient * gradients, 1e-6);
+    EXPECT_EQ(exchanged(fp8.forward, CollectiveKind::reduce_scatter),
+              exchanged(half.forward, CollectiveKind::reduce_scatter));
+    EXPECT_NEAR(total_flops(fp8.backward) / total_flops(half.backward), 1, 1e-12);
+    // Every rank needs the one scale: of two inputs, and of two gradients.
+    const double each = g.recipe == Recipe::tensorwise ? 4 : 0;
+    EXPECT_EQ(exchanged(fp8.forward, CollectiveKind::all_reduce), 2 * each);
+    EXPECT_EQ(exchanged(fp8.backward, CollectiveKind::all_reduce), 2 * each);
+  }
+  spec.training.fp8_recipe = Recipe::delayed;
+  const Passes fp8 = passes();
+  const LayerItems cast = with_fp8_casts(fp8.forward);
+  const double input = 2048.0 * 1024;
+  EXPECT_EQ(sum(cast, "qkv to fp8"), (Sum{1, 3 * input / 4}));
+  EXPECT_EQ(sum(with_fp8_casts(fp8.backward), "qkv saved in transposed"), (Sum{1, 2 * input}));
+  EXPECT_NEAR(total_flops(cast) / total_flops(half.forward), 1, 1e-12);
+}
+
 /// Host time of the computing of a step.
 double host_time(const WorkloadSpec& spec, const ClusterSpec& cluster = plain_cluster()) {
   const StageProgram program = lower_stage(spec, assign_layers(spec, cluster), cluster, Stage{0});

@@ -28,6 +28,27 @@ TEST(HostOffload, MovesItsPartOfEveryLayerOutAndBack) {
   EXPECT_NEAR(forward.seconds, 8 * (2e-6 + 0.25 * layer / 50e9), 1e-12);
 }
 
+// Per token: the norm's output, 16 queries, 8 keys and values and 16 outputs of 64, and the softmax.
+TEST(HostOffload, MovesTheAttentionOfEveryLayerAlone) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.training.offload_activations = {};
+  double attention = 2048.0 * (2 * 1024 + 2 * 64 * (16 + 8 + 8 + 16) + 64 * 16);
+  const auto out = [&] {
+    const StageProgram program = lowered_with_link(spec);
+    const double back = moved(program, program.chunks[0].backward).in;
+    EXPECT_DOUBLE_EQ(moved(program, program.chunks[0].forward).out, back);
+    return back;
+  };
+  EXPECT_DOUBLE_EQ(out(), 8 * attention);
+  using Module = TrainingSpec::Module;
+  spec.training.recompute = TrainingSpec::Recompute::modules;
+  spec.training.recompute_modules = 1U << static_cast<unsigned>(Module::mlp);
+  EXPECT_DOUBLE_EQ(out(), 8 * attention);
+  spec.training.recompute_modules |= 1U << static_cast<unsigned>(Module::layernorm);
+  attention -= 2048.0 * 2 * 1024;
+  EXPECT_DOUBLE_EQ(out(), 8 * attention);
+}
+
 // n devices with a link of 50 GB/s each behind something of S GB/s: min(50, S / n) each.
 TEST(HostOffload, DevicesThatMeetHaveAnEvenShare) {
   WorkloadSpec spec = workload(small_dense());

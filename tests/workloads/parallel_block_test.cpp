@@ -227,6 +227,7 @@ TEST(ParallelBlock, RunsItsPartsAgain) {
   const double up_and_down = 3 * 2 * c * 4096;
   EXPECT_EQ(again(Block::parallel, Module::mlp), (std::pair{up_and_down, 3}));
   EXPECT_EQ(again(Block::serial, Module::mlp), (std::pair{up_and_down, 3}));
+  EXPECT_EQ(again(Block::parallel, Module::mlp_act), (std::pair{0.0, 1}));
   EXPECT_EQ(again(Block::parallel, Module::layernorm), (std::pair{0.0, 1}));
   EXPECT_EQ(again(Block::parallel_norms, Module::layernorm), (std::pair{0.0, 2}));
 }

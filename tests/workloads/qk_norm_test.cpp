@@ -61,6 +61,18 @@ TEST(MasterWeights, StoredWeightsAreMovedWithoutAHalfPrecisionCopy) {
   EXPECT_DOUBLE_EQ(optimizer_step(10, apart, training).bytes.value(), 10 * 156);
 }
 
+TEST(MasterWeights, NoneIsTheWeightItself) {
+  TrainingSpec training;
+  training.master_weights = TrainingSpec::MasterWeights::none;
+  EXPECT_DOUBLE_EQ(optimizer_state_bytes(training), 8);
+  // a gradient, the weight and both moments, the latter three read and written
+  EXPECT_DOUBLE_EQ(optimizer_step(10, RuntimeSpec{}, training).bytes.value(),
+                   10 * (4 + 2 * (2 + 8)));
+  RuntimeSpec apart;
+  apart.optimizer = RuntimeSpec::OptimizerKernels::elementwise;  // in BF16 alone
+  EXPECT_DOUBLE_EQ(optimizer_step(10, apart, training).bytes.value(), 10 * 156 / 2);
+}
+
 TEST(Moments, LowerPrecisionIsHeldAndMoved) {
   using Moment = TrainingSpec::Moment;
   TrainingSpec training;

@@ -17,7 +17,7 @@ using Recompute = TrainingSpec::Recompute;
 
 constexpr Module all_modules[] = {Module::core_attn,     Module::mla_up_proj, Module::layernorm,
                                   Module::mlp,           Module::moe,         Module::moe_act,
-                                  Module::shared_experts};
+                                  Module::shared_experts, Module::mlp_act};
 
 WorkloadSpec rebuilding(std::vector<Module> modules, ModelSpec model = small_latent()) {
   WorkloadSpec spec = workload(model);
@@ -59,6 +59,8 @@ TEST(RecomputeModules, RunTheirRowsAgain) {
   EXPECT_EQ(added(Module::mlp, LayerKind::dense),
             (Rows{"feed-forward activation", "feed-forward down", "feed-forward up"}));
   EXPECT_EQ(added(Module::mlp, LayerKind::moe), Rows{});
+  EXPECT_EQ(added(Module::mlp_act, LayerKind::dense), Rows{"feed-forward activation"});
+  EXPECT_EQ(added(Module::mlp_act, LayerKind::moe), Rows{});
   EXPECT_EQ(added(Module::moe, LayerKind::dense), Rows{});
   EXPECT_EQ(added(Module::moe_act, LayerKind::moe), Rows{"experts activation"});
   EXPECT_EQ(added(Module::shared_experts, LayerKind::moe),
@@ -113,6 +115,7 @@ TEST(RecomputeModules, FreeTheirBytes) {
   EXPECT_DOUBLE_EQ(freed({Module::layernorm}, true), 2 * 2 * 1024);
   EXPECT_DOUBLE_EQ(freed({Module::mlp}, false), 3 * 2 * 4096);
   EXPECT_DOUBLE_EQ(freed({Module::mlp}, true), 0);
+  EXPECT_DOUBLE_EQ(freed({Module::mlp_act}, false), 2 * 4096);
   EXPECT_DOUBLE_EQ(freed({Module::moe_act}, true), 4 * 2 * 512);
   EXPECT_DOUBLE_EQ(freed({Module::shared_experts}, true), 3 * 2 * 1024);
   EXPECT_DOUBLE_EQ(freed({Module::moe}, true),

@@ -85,9 +85,15 @@ std::size_t nhr_parts(std::size_t members, std::size_t k) {
 void nhr_step(Step& step, const Sets& sets, Bytes bytes, std::size_t k) {
   const std::size_t size = sets.front().size();
   const Bytes sent = bytes * (static_cast<double>(nhr_parts(size, k)) / static_cast<double>(size));
+  const std::size_t distance = std::size_t{1} << k;
   for (const Members& set : sets)
-    for (std::size_t i = 0; i < size; ++i)
-      step.send(set[i], set[(i + (std::size_t{1} << k)) % size], sent);
+    for (std::size_t i = 0; i < size; ++i) {
+      // Of few members links are counted: of a message that touches none nothing is asked.
+      if (!step.counts(set[i])) continue;
+      const DeviceId from = set[(i + size - distance) % size];
+      if (!step.counts(from)) step.send(from, set[i], sent);
+      step.send(set[i], set[(i + distance) % size], sent);
+    }
 }
 
 void nhr_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction) {

@@ -11,8 +11,18 @@ using Sets = std::vector<Members>;
 /// What happens between two barriers: bytes on every link, and the latency of its slowest message.
 class Step {
  public:
-  Step(const Wiring& wiring, NetworkForm form)
-      : wiring_{&wiring}, form_{form}, loads_(form == NetworkForm::ports ? wiring.slots() : 0) {}
+  Step(const Wiring& wiring, NetworkForm form) : wiring_{&wiring}, form_{form} {
+    if (form == NetworkForm::ports) loads_ = wiring.take_zeros();
+  }
+  Step(const Step&) = default;
+  Step(Step&&) = default;
+  Step& operator=(const Step&) = default;
+  Step& operator=(Step&&) = default;
+  ~Step() {
+    if (loads_.empty()) return;
+    clear();
+    wiring_->keep_zeros(std::move(loads_));
+  }
   /// Nothing sent; costs no more than what was sent since.
   void clear();
   /// One message over the route from a to b.
@@ -21,6 +31,8 @@ class Step {
     // Links of neither end are counted: a period stands for the others.
     if (i != j && (wiring_->watches(i) || wiring_->watches(j))) send_between(i, j, bytes);
   }
+  /// Whether links of that member are counted.
+  bool counts(DeviceId member) const { return wiring_->watches(wiring_->seat_of(member)); }
   /// Every member sends `bytes` to every other member of the set; counted per link, not per pair.
   void send_all_pairs(const Members& members, Bytes bytes);
   /// The same, each member posting all its messages in a row: those through its port cost a step

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "stepcast/topology/fabric.hpp"
@@ -33,7 +34,12 @@ class Wiring {
 
   std::uint32_t seat_of(DeviceId member) const { return seat_of_[member.value - first_device_]; }
   const Seat& seat(std::uint32_t index) const { return seats_[index]; }
-  std::uint32_t slots() const { return slots_; }
+  /// A zero for each slot. What a step gives back, once it has wiped it, serves the next one: most
+  /// steps load few of thousands of links.
+  std::vector<double> take_zeros() const {
+    return zeros_.empty() ? std::vector<double>(slots_) : std::exchange(zeros_, {});
+  }
+  void keep_zeros(std::vector<double> zeros) const { zeros_ = std::move(zeros); }
   bool meshes() const { return mesh_size_ > 0; }
   bool trunks() const { return !leaves_.empty(); }  ///< some trunk can saturate
   bool pods() const { return !pods_.empty(); }
@@ -115,6 +121,7 @@ class Wiring {
   void take_channels(const Fabric& fabric);
 
   bool super_behind_ports_, super_saturates_;
+  mutable std::vector<double> zeros_;
   std::vector<Seat> seats_;
   std::vector<std::uint32_t> seat_of_;  ///< by device from the first one on
   const NodeWires* wires_ = nullptr;    ///< none without them

@@ -38,11 +38,17 @@ Operator activation_backward(std::string name, FeedForwardSpec::Kind kind, doubl
   return vector_row(std::move(name), 13 * count, 3 * element * count, role);
 }
 
+Operator feed_forward_activation(const LayerContext& context, const std::string& name,
+                                 FeedForwardSpec::Kind kind, double width) {
+  const Shape shape{context};
+  return activation_forward(name + " activation", kind, shape.tokens * width / shape.tp);
+}
+
 void feed_forward_in(LayerItems& items, const LayerContext& context, const std::string& name,
                      FeedForwardSpec::Kind kind, double width) {
   const Shape shape{context};
   column_forward(items, shape, feed_forward_projections(shape, name, kind, width).in);
-  items.push_back(activation_forward(name + " activation", kind, shape.tokens * width / shape.tp));
+  items.push_back(feed_forward_activation(context, name, kind, width));
 }
 
 void feed_forward_out(LayerItems& items, const LayerContext& context, const std::string& name,

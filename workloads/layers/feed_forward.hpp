@@ -9,6 +9,9 @@ void feed_forward_forward(LayerItems& items, const LayerContext& context, const 
                           FeedForwardSpec::Kind kind, double width);
 void feed_forward_backward(Backward& backward, const LayerContext& context, const std::string& name,
                            FeedForwardSpec::Kind kind, double width);
+/// Between its products, the second of which reads what it gives.
+Operator feed_forward_activation(const LayerContext& context, const std::string& name,
+                                 FeedForwardSpec::Kind kind, double width);
 /// Its two halves: up projection with activation, and down projection.
 void feed_forward_in(LayerItems& items, const LayerContext& context, const std::string& name,
                      FeedForwardSpec::Kind kind, double width);

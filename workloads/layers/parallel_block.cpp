@@ -65,11 +65,13 @@ Operator block_activation(const ParallelBlock& b) {
 
 /// The feed-forward part of `training.recompute`, without the sum that other parts add to.
 void feed_forward_again(Backward& backward, const ParallelBlock& b) {
-  if (!b.context.training.recomputes(TrainingSpec::Module::mlp)) return;
+  using Module = TrainingSpec::Module;
+  const bool all = b.context.training.recomputes(Module::mlp);
+  if (!all && !b.context.training.recomputes(Module::mlp_act)) return;
   LayerItems items;
-  column_forward(items, b.shape, b.feed_forward.in);
+  if (all) column_forward(items, b.shape, b.feed_forward.in);
   items.push_back(block_activation(b));
-  items.push_back(forward(b.feed_forward.out));
+  if (all) items.push_back(forward(b.feed_forward.out));
   add_again(backward, items);
 }
 

@@ -27,6 +27,12 @@ Shape::Shape(const LayerContext& context) {
   serial_backward = context.tensor_backward == CommunicationSpec::TensorBackward::serial;
   adapters = context.training.adapters;
   lowest = context.lowest;
+  // Kernels of torchao and DeepSeek cast what was gathered.
+  using Recipe = TrainingSpec::Fp8Recipe;
+  const Recipe recipe = context.training.fp8_recipe;
+  if (context.training.precision == TrainingSpec::Precision::fp8_mixed && sequence_parallel &&
+      recipe != Recipe::rowwise && recipe != Recipe::deepseek)
+    gathers_fp8 = recipe;
 }
 
 void Backward::add_input(const LayerItem& item) {

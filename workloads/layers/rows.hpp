@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -36,6 +37,8 @@ struct Shape {
   bool serial_backward;    ///< gradients of inputs are reduced before the product for the weights
   AdapterSpec adapters;
   bool lowest;  ///< LayerContext::lowest
+  /// Of an FP8 step whose tensor ranks gather what products read; else they gather BF16.
+  std::optional<TrainingSpec::Fp8Recipe> gathers_fp8;
 };
 
 /// The backward pass under construction: `both` is the order in which frameworks issue it.

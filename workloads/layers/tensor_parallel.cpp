@@ -54,8 +54,71 @@ void append(LayerItems& items, const LayerItems& more) {
   items.insert(items.end(), more.begin(), more.end());
 }
 
-double gathered_bytes(const Linear& linear) { return element * linear.tokens * linear.in; }
-double reduced_bytes(const Linear& linear) { return element * linear.tokens * linear.out; }
+double input_bytes(const Linear& linear) { return element * linear.tokens * linear.in; }
+double output_bytes(const Linear& linear) { return element * linear.tokens * linear.out; }
+
+using Fp8Recipe = TrainingSpec::Fp8Recipe;
+
+bool gathers_fp8(const Shape& shape, const Linear& linear) {
+  return shape.gathers_fp8 && linear.fp8(Fp8::casts) != Fp8::none;
+}
+
+/// The copy along the other side is made of what was gathered; with a scale for each group of
+/// numbers it is gathered, too.
+bool transposes(const Shape& shape, const Linear& linear) {
+  return gathers_fp8(shape, linear) &&
+         (*shape.gathers_fp8 == Fp8Recipe::delayed || *shape.gathers_fp8 == Fp8Recipe::tensorwise);
+}
+
+/// Part of the bytes in BF16 that a gather of one copy moves, with its scales.
+double gathered_part(const Shape& shape, const Linear& linear) {
+  if (!gathers_fp8(shape, linear)) return 1;
+  double scales = 0;
+  if (*shape.gathers_fp8 == Fp8Recipe::blockwise) scales = single_bytes / 128;
+  if (*shape.gathers_fp8 == Fp8Recipe::mxfp8) scales = 1.0 / 32;
+  return (1 + scales) / element;
+}
+
+double gathered_input(const Shape& shape, const Linear& linear) {
+  return gathered_part(shape, linear) * input_bytes(linear);
+}
+
+/// Products for inputs and for weights read the gradient in orders of their own.
+double gathered_gradient(const Shape& shape, const Linear& linear) {
+  const bool both = gathers_fp8(shape, linear) && !transposes(shape, linear);
+  return (both ? 2 : 1) * gathered_part(shape, linear) * output_bytes(linear);
+}
+
+/// Each rank casts its own rows before they are gathered: a product of no columns. One scale for
+/// all needs the maximum of all.
+template <class Put>
+void cast_own(const Put& put, const Shape& shape, const Linear& linear, Operator product) {
+  if (!gathers_fp8(shape, linear)) return;
+  LayerItems agreed;
+  if (*shape.gathers_fp8 == Fp8Recipe::tensorwise)
+    communicate(agreed, "all_reduce " + product.name + " maximum", GroupKind::tensor, shape.tp,
+                CollectiveKind::all_reduce, single_bytes);
+  for (const LayerItem& item : agreed) put(item);
+  auto& work = std::get<MatmulWork>(product.work);
+  work.m /= shape.tp;
+  work.n = 0;
+  product.flops = Flops{0};
+  product.bytes = Bytes{0};
+  product.weights = 0;
+  put(product);
+}
+
+/// A product that finds what it reads in FP8, where that was gathered so.
+Operator after_gather(const Shape& shape, const Linear& linear, Operator product) {
+  if (gathers_fp8(shape, linear)) product.fp8 = Fp8::ready;
+  return product;
+}
+
+void transpose_gathered(Backward& backward, const Shape& shape, const Linear& linear,
+                        const std::string& name, double elements) {
+  if (transposes(shape, linear))
+    backward.add_weight(vector_row(name + " transposed", 0, 2 * elements));
+}
 
 }  // namespace
 
@@ -84,18 +147,22 @@ void columns_forward(LayerItems& items, const Shape& shape, const std::string& n
   const auto add_adapters = [&] {
     for (const Linear& linear : linears) adapters_forward(items, shape, linear, Side::columns);
   };
+  const auto put = [&](const LayerItem& item) { items.push_back(item); };
+  const auto product = [&](const Linear& linear) {
+    return after_gather(shape, linear, forward(linear));
+  };
   for (const Linear& linear : linears) append(items, dequantised(linear));
+  cast_own(put, shape, last, forward(last));
   if (shape.sequence_parallel && shape.chunks > 1) {
-    gather_then([&](const LayerItem& item) { items.push_back(item); }, shape, gather,
-                CommunicationRole::column_input, gathered_bytes(last),
-                forward(piece_of(last, shape)));
-    for (const Linear& linear : others) items.push_back(forward(linear));
+    gather_then(put, shape, gather, CommunicationRole::column_input, gathered_input(shape, last),
+                product(piece_of(last, shape)));
+    for (const Linear& linear : others) put(product(linear));
     return add_adapters();
   }
   if (shape.sequence_parallel)
     communicate(items, gather, GroupKind::tensor, shape.tp, CollectiveKind::all_gather,
-                gathered_bytes(last));
-  for (const Linear& linear : linears) items.push_back(forward(linear));
+                gathered_input(shape, last));
+  for (const Linear& linear : linears) put(product(linear));
   add_adapters();
 }
 
@@ -110,7 +177,7 @@ void columns_backward(Backward& backward, const Shape& shape, const std::string&
   if (shape.sequence_parallel)
     // The forward kept its own part of the input alone: the product for the weights needs all.
     backward.add_weight(overlapped(gather, saved, GroupKind::tensor, CollectiveKind::all_gather,
-                                   gathered_bytes(first)));
+                                   gathered_input(shape, first)));
   // Nothing below is trained: no gradient of the input is made, and the pass ends here.
   if (first.lowest) {
     adapters_backward(backward, shape, first, Side::columns);
@@ -125,11 +192,12 @@ void columns_backward(Backward& backward, const Shape& shape, const std::string&
   for (std::size_t i = 1; i < linears.size(); ++i)
     backward.add_input(summed(name + " gradients joined", first.tokens, first.in));
   if (shape.sequence_parallel) backward.add_weight(WaitFor{saved});
+  transpose_gathered(backward, shape, first, name + " saved in", first.tokens * first.in);
   if (shape.tp > 1)
     backward.add_input(overlapped(
         reduce, reduced, GroupKind::tensor,
         shape.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
-        gathered_bytes(first)));
+        input_bytes(first)));
   if (shape.tp > 1 && shape.serial_backward) backward.add_input(WaitFor{reduced});
   for (const Linear& linear : linears)
     backward.add_weight(weight_gradient(linear, shape.gradient_bytes));
@@ -155,14 +223,14 @@ void rows_forward(LayerItems& items, const Shape& shape, const std::string& name
   };
   if (shape.chunks == 1) {
     part();
-    communicate(items, reduce, GroupKind::tensor, shape.tp, kind, reduced_bytes(last));
+    communicate(items, reduce, GroupKind::tensor, shape.tp, kind, output_bytes(last));
     return add_adapters();
   }
   for (std::int64_t p = 0; p < shape.chunks; ++p) {
     part();
     items.push_back(beside_product(piece_name(reduce, p, shape),
                                    piece_id(CommunicationRole::row_output, p), kind,
-                                   reduced_bytes(last) / pieces));
+                                   output_bytes(last) / pieces));
   }
   for (std::int64_t p = 0; p < shape.chunks; ++p)
     items.push_back(WaitFor{piece_id(CommunicationRole::row_output, p)});
@@ -178,22 +246,27 @@ void rows_backward(Backward& backward, const Shape& shape, const std::string& na
     backward.ended = true;
     return;
   }
+  const auto put = [&](const LayerItem& item) { backward.add_input(item); };
+  const auto product = [&](const Linear& linear) {
+    return after_gather(shape, linear, input_gradient(linear));
+  };
   for (const Linear& linear : linears) backward.add_input(dequantised(linear));
+  cast_own(put, shape, last, input_gradient(last));
   if (shape.sequence_parallel && shape.chunks > 1) {
-    gather_then([&](const LayerItem& item) { backward.add_input(item); }, shape, gather,
-                CommunicationRole::row_gradient, reduced_bytes(last),
-                input_gradient(piece_of(last, shape)));
+    gather_then(put, shape, gather, CommunicationRole::row_gradient, gathered_gradient(shape, last),
+                product(piece_of(last, shape)));
   } else {
     LayerItems items;
     if (shape.sequence_parallel)
       communicate(items, gather, GroupKind::tensor, shape.tp, CollectiveKind::all_gather,
-                  reduced_bytes(last));
+                  gathered_gradient(shape, last));
     backward.add_input(items);
-    backward.add_input(input_gradient(last));
+    put(product(last));
   }
+  transpose_gathered(backward, shape, last, name + " gradient", last.tokens * last.out);
   backward.add_weight(weight_gradient(last, shape.gradient_bytes));
   for (const Linear& linear : linears.first(linears.size() - 1)) {
-    backward.add_input(input_gradient(linear));
+    put(product(linear));
     backward.add_weight(weight_gradient(linear, shape.gradient_bytes));
   }
   for (const Linear& linear : linears) adapters_backward(backward, shape, linear, Side::rows);

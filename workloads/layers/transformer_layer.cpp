@@ -40,12 +40,15 @@ bool captures_norm(const LayerContext& context, LayerKind kind) {
 /// What `training.recompute` runs again before the backward of the feed-forward part or experts.
 void block_again(Backward& backward, const LayerContext& context, LayerKind kind) {
   using Module = TrainingSpec::Module;
-  const Module module = is_moe(context, kind) ? Module::moe : Module::mlp;
-  // The forward freed what this module made.
-  if (!context.training.recomputes(module)) return;
+  const bool moe = is_moe(context, kind);
   LayerItems items;
-  block_forward(items, context, kind);
-  add_again(backward, items);
+  // The forward freed what this module made.
+  if (context.training.recomputes(moe ? Module::moe : Module::mlp))
+    block_forward(items, context, kind);
+  else if (!moe && context.training.recomputes(Module::mlp_act))
+    items.push_back(feed_forward_activation(context, feed_forward_name, context.model.ffn.kind,
+                                            static_cast<double>(context.model.ffn.hidden)));
+  if (!items.empty()) add_again(backward, items);
 }
 
 }  // namespace

@@ -6,11 +6,17 @@
 
 namespace stepcast {
 
+std::string lower_case(std::string text);
+
 /// What may have been meant by `word`, at most three, the likeliest first: candidates that begin
 /// with it or hold it as one of their parts (`fp8` of `fp8_mixed`), those that share most of their
 /// parts (`atlas-800t-a3` and `atlas-900-a3`), and the nearest by letters.
 std::vector<std::string> suggestions(std::string_view word,
                                      std::span<const std::string> candidates);
+
+/// Candidates that frameworks or people call `word`: `global_batch` of `--batch-size`.
+std::vector<std::string> called_elsewhere(std::string_view word,
+                                          std::span<const std::string> candidates);
 
 /// `; did you mean a, b or c?`; empty where nothing is near. Each has `before` and `behind` it.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates,

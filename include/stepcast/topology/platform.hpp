@@ -30,10 +30,11 @@ struct Platform {
 /// The platform of a fabric, with its faults. The fabric outlives it.
 Platform platform_of(const Fabric& fabric);
 
-/// The platform as a file of SimGrid's format 4.1, which its loader reads: a zone per node
-/// with a host per device, and routes between the nodes; where the way between two nodes depends on
-/// the devices (rails, nodes across leaves, failed links), one zone with a route for every pair.
-/// What the format cannot say stands in `prop`. Throws InputError above `most_xml_routes` routes.
+/// The platform as a file of SimGrid's format 4.1, which its loader reads: devices, switches and
+/// routes between these, of which SimGrid finds the shortest way. Such a file grows with the
+/// devices and not with their pairs, but for pairs inside nodes that are no grid and for platform
+/// files. What the format cannot say stands in `prop`. Throws InputError above `most_xml_routes`
+/// routes.
 std::string platform_xml(const Fabric& fabric);
 
 /// A route takes about 200 B of the file and of SimGrid's memory each.

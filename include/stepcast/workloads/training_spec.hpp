@@ -47,7 +47,16 @@ struct TrainingSpec {
   enum class Fp8Recipe { delayed, tensorwise, rowwise, blockwise, mxfp8, deepseek };
   enum class Recompute { none, selective, full, table, modules };
   /// Parts of a layer that `modules` names; `selective` is the first alone.
-  enum class Module { core_attn, mla_up_proj, layernorm, mlp, moe, moe_act, shared_experts };
+  enum class Module {
+    core_attn,
+    mla_up_proj,
+    layernorm,
+    mlp,
+    moe,
+    moe_act,
+    shared_experts,
+    mlp_act
+  };
   enum class Attention {
     fused,
     flash_1,
@@ -62,7 +71,7 @@ struct TrainingSpec {
   /// Of a layer that runs again: all that it holds, or what its backward pass reads.
   enum class Rebuild { layer, needed };
   enum class UpdateMemory { in_place, tensor, flat };
-  enum class MasterWeights { full, remainder, fp16, stored };
+  enum class MasterWeights { full, remainder, fp16, stored, none };
   enum class Moment { fp32, bf16, fp16, fp8 };
   enum class OffloadUpdate { device, host };
   enum class OffloadStore { memory, storage };
@@ -75,7 +84,8 @@ struct TrainingSpec {
   Recompute recompute = Recompute::none;
   Table recompute_layers;               ///< [chunk][stage] fully recomputed layers, of `table`
   std::uint32_t recompute_modules = 0;  ///< bit i: Module i, of `modules`
-  double offload_activations = 0;       ///< part of the layers' activations that waits on the host
+  /// Part of the layers' activations that waits on the host; nothing: all of their attention.
+  std::optional<double> offload_activations = 0;
   bool offload_optimizer = false;       ///< master weights and moments live on the host
   double offload_optimizer_part = 1;    ///< of the parameters whose states do
   bool offload_experts = false;  ///< weights, master weights and moments of routed experts do
@@ -96,6 +106,7 @@ struct TrainingSpec {
   std::optional<std::int64_t> attention_head;
   AdapterSpec adapters;
 
+  bool offloads_activations() const { return !offload_activations || *offload_activations > 0; }
   /// Whether every layer runs this part again in its backward pass.
   bool recomputes(Module module) const {
     if (recompute == Recompute::selective) return module == Module::core_attn;
@@ -103,9 +114,10 @@ struct TrainingSpec {
            (recompute_modules >> static_cast<unsigned>(module) & 1U) != 0;
   }
 };
-/// Names of the modules, which are those of Megatron-LM's --recompute-modules.
-inline constexpr std::array<std::string_view, 7> recompute_modules{
-    "core_attn", "mla_up_proj", "layernorm", "mlp", "moe", "moe_act", "shared_experts"};
+/// Names of the modules: those of Megatron-LM's --recompute-modules, and MindSpeed's activation of
+/// dense feed-forward parts.
+inline constexpr std::array<std::string_view, 8> recompute_modules{
+    "core_attn", "mla_up_proj", "layernorm", "mlp", "moe", "moe_act", "shared_experts", "mlp_act"};
 void describe(Visitor& visitor, TrainingSpec& spec);
 /// Its word in a scenario: none, selective, full, table, modules.
 const char* name(TrainingSpec::Recompute recompute);

@@ -176,7 +176,10 @@ std::optional<PairChange> pair_change(const DiffSide& before, const DiffSide& af
   std::vector<std::string> paths;
   for (const InputRow& row : shown_inputs({before, after}).rows) paths.push_back(row.path);
   const std::string kind = kind_of_change(paths);
-  if (paths.empty() || kind == "model") return {};
+  // Another model is another job, whatever else differs.
+  const bool job = std::ranges::any_of(
+      paths, [](const std::string& path) { return kind_of_change({path}) == "model"; });
+  if (paths.empty() || job) return {};
   return PairChange{kind, after.step_time * *b / (before.step_time * *a)};
 }
 

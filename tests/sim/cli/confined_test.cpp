@@ -115,7 +115,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 /// Files of every kind that anything reads, in one folder.
 void write_outside(const test::TemporaryFiles& files) {
   const auto write = [&](const std::string& name, const std::string& text) {
-    files.write("outside/kept/" + canary + name, text);
+    files.write("outside/held/" + canary + name, text);
   };
   write(".yaml", test::content(scenarios + "ideal-pipeline.yaml") + "# " + secret + "\n");
   write("2.yaml", secret + ": 1\n");
@@ -127,7 +127,7 @@ void write_outside(const test::TemporaryFiles& files) {
   write(".sqlite", "SQLite format 3 " + secret);
   for (const char* name : {"config.json", "env.sh", "ds.json", "kernel_details.csv", "groups.json",
                            "sources.yaml", "ratios.yaml", "gallery.yaml", "all_reduce-16.txt"})
-    files.write("outside/kept/" + std::string(name), "KEY=" + secret + "\n");
+    files.write("outside/held/" + std::string(name), "KEY=" + secret + "\n");
 }
 
 /// What a confined worker answers to each try, with what the two places are called made alike.
@@ -142,7 +142,7 @@ std::vector<std::string> answers_to(const Tries& tries, const test::TemporaryFil
     requests += json.dump() + "\n";
   }
   requests += Json{{"id", id}, {"arguments", {"list"}}, {"directory", place}}.dump() + "\n";
-  const std::string line = "cd '" + files.path("outside/kept") + "' && STEPCAST_SECRET=" + secret +
+  const std::string line = "cd '" + files.path("outside/held") + "' && STEPCAST_SECRET=" + secret +
                            " '" + STEPCAST_BINARY +
                            "' worker --confined --no-files --seconds 20 --folder '" +
                            files.path("inside") + "'";
@@ -162,18 +162,18 @@ void expect_nothing_told(const Tries& tries, const std::vector<std::string>& nam
   const test::TemporaryFiles files;
   write_outside(files);
   files.write("inside/mine.yaml", "stepcast: 1\n");
-  std::filesystem::create_symlink(files.path("outside/kept"), files.path("inside/link"));
+  std::filesystem::create_symlink(files.path("outside/held"), files.path("inside/link"));
   for (const std::string& name : names) {
     const bool linked = name.starts_with("link/");
-    const auto kept =
-        answers_to(tries, files, files.path((linked ? "inside/" : "outside/kept/") + name));
+    const auto held =
+        answers_to(tries, files, files.path((linked ? "inside/" : "outside/held/") + name));
     const auto gone =
         answers_to(tries, files, files.path((linked ? "inside/no" : "outside/gone/") + name));
-    for (std::size_t i = 0; i < kept.size(); ++i) {
+    for (std::size_t i = 0; i < held.size(); ++i) {
       const std::string what = i < tries.size() ? Json(tries[i].arguments).dump() : "directory";
-      EXPECT_EQ(kept[i], gone[i]) << what << " of " << name;
-      EXPECT_FALSE(kept[i].empty()) << what;
-      EXPECT_EQ(replaced(kept[i], "PLACE", "").find(secret), std::string::npos) << kept[i];
+      EXPECT_EQ(held[i], gone[i]) << what << " of " << name;
+      EXPECT_FALSE(held[i].empty()) << what;
+      EXPECT_EQ(replaced(held[i], "PLACE", "").find(secret), std::string::npos) << held[i];
     }
   }
 }

@@ -42,7 +42,7 @@ TEST(Mistakes, KeysFirst) {
       {"run llama2-7b-8.yaml --set parallel.tp=3", "must divide|allowed"},
       {"run llama2-7b-8.yaml --set parallel.tp=16", "allowed"},
       {"run llama2-7b-8.yaml --set parallel.pp=64", "allowed"},
-      {"run llama2-7b-8.yaml --set parallel.tp 4", "a --set of its own"},
+      {"run llama2-7b-8.yaml --set parallel.tp 4", "has no '='"},
       {"run llama2-7b-8.yaml --set training.precision=fp8", "fp8_mixed|fp8"},
       {"run llama2-7b-8.yaml --set training.batch=64", "global_batch|micro_batch"},
       {"run llama2-7b-8.yaml --set training.seq_length=8192", "sequence?"},
@@ -123,6 +123,88 @@ TEST(Mistakes, CommandsSecond) {
       {"export llama2-7b-8.yaml --to megatronlm", "megatron"},
       {"keys flashattn", "attention|is in no key"},
   });
+}
+
+TEST(Mistakes, CommandsThird) {
+  helps({
+      {"hlep", "did you mean help"},
+      {"llama2-7b-8.yaml", "did you mean stepcast run llama2-7b-8.yaml"},
+      {"new --model llama2-7b --cluster dgx-h100 --gpus 8", "did you mean --devices"},
+      {"new llama2-7b dgx-h100 8", "Example: stepcast new --model"},
+      {"run llama2-7b", "has that name: 'stepcast new --model llama2-7b --cluster CLUSTER"},
+      {"run dgx-h100", "has that name: 'stepcast new --model MODEL --cluster dgx-h100"},
+      {"run llama2-7b-8.yaml --gpus 16", "--devices or --set cluster.devices=VALUE"},
+      {"run llama2-7b-8.yaml --batch 16", "--set training.global_batch=VALUE"},
+      {"run llama2-7b-8.yaml -o x.json", "did you mean --json"},
+      {"--json - run llama2-7b-8.yaml", "stands before the command"},
+      {"schedule 1f1b --pp 4 --mb 8", "did you mean --micro-batches"},
+      {"scale llama2-7b-8.yaml --devices 8:64", "allowed: 128..8192"},
+      {"list gpus", "did you mean clusters"},
+      {"keys batchsize", "did you mean global_batch or micro_batch"},
+  });
+}
+
+TEST(Mistakes, SettingsThird) {
+  helps({
+      {"run llama2-7b-8.yaml --set parallel.tp=2,parallel.pp=2", "a --set of its own"},
+      {"run llama2-7b-8.yaml --set parallel.tp: 2", "has no '='"},
+      {"run llama2-7b-8.yaml --set training.sequence=8,192", "thousands are written 8192"},
+      {"plan llama2-7b-8.yaml --set parallel.tp=1,2", "is written [1,2]"},
+      {"run llama2-7b-8.yaml --cluster H100", "dgx-h100"},
+      {"run llama2-7b-8.yaml --cluster 'DGX H100'", "did you mean clusters/dgx-h100.yaml"},
+      {"run llama2-7b-8.yaml --model meta-llama/Llama-2-7b", "did you mean models/llama2-7b.yaml"},
+      {"run llama2-7b-8.yaml --framework mindspeed", "did you mean mindspeed-2.3?"},
+      {"run llama2-7b-8.yaml --set parallel.tensor_parallel=2", "did you mean tp?"},
+      {"run llama2-7b-8.yaml --set parallel.tensor_model_parallel_size=2", "did you mean tp?"},
+      {"run llama2-7b-8.yaml --set training.batch_size=2", "global_batch or micro_batch"},
+  });
+}
+
+/// A first file, with one place in it changed.
+struct WrongFile {
+  const char *from, *to;
+  const char* help;
+};
+
+TEST(Mistakes, Files) {
+  const TemporaryFiles files;
+  const std::string right =
+      "stepcast: 1\n"
+      "cluster: {extends: clusters/dgx-h100.yaml, devices: 64}\n"
+      "model: {extends: models/llama3-8b.yaml}\n"
+      "parallel:\n"
+      "  tp: 8\n"
+      "  pp: 2\n"
+      "training: {sequence: 8192, global_batch: 64, micro_batch: 1}\n"
+      "schedule: {pipeline: 1f1b}\n";
+  const WrongFile all[] = {
+      {"  tp: 8", "\ttp: 8", "5:1: is indented with a tab, allowed: blanks"},
+      {"  pp: 2", "   pp: 2", "allowed: keys of one mapping in one column"},
+      {"micro_batch: 1}", "micro_batch: 1", "allowed: a } or ] for each { or [ above"},
+      {"  tp: 8\n  pp: 2", "  tp:8", "with a blank behind each colon"},
+      {"sequence: 8192", "sequence:8192", "training.sequence: has no blank behind its colon"},
+      {"{extends: models/llama3-8b.yaml}", "llama3-8b", "such as {extends: models/llama3-8b.yaml}"},
+      {"{extends: clusters/dgx-h100.yaml, devices: 64}", "dgx-h100",
+       "such as {extends: clusters/dgx-h100.yaml}"},
+      {"models/llama3-8b.yaml", "llama3-8B", "did you mean models/llama3-8b.yaml"},
+      {"  tp: 8", "  tp: '8'", "is the quoted text '8', allowed: a whole number"},
+      {"  tp: 8", "  tp: [8]", "is a plan file"},
+      {"micro_batch: 1", "micro_batch: 1, tp: 4", "did you mean parallel.tp"},
+      {"  tp: 8", "  tensor_model_parallel_size: 8", "did you mean tp?"},
+      {"global_batch", "global_batch_size", "did you mean global_batch"},
+      {"64}", "64, device: {memory: {capacity: 80}}}", "without a unit, allowed: a size"},
+      {"micro_batch: 1", "micro_batch: 16, recompute: yes", "allowed: none, selective, full"},
+      {"  tp: 8", "  tp: 3", "must divide the 64 devices, allowed"},
+  };
+  for (const WrongFile& wrong : all) {
+    std::string text = right;
+    text.replace(text.find(wrong.from), std::string_view(wrong.from).size(), wrong.to);
+    const Ran ran = stepcast_run(files, "run " + files.write("first.yaml", text));
+    EXPECT_EQ(ran.code, 2) << wrong.to;
+    EXPECT_TRUE(holds(ran.err, wrong.help))
+        << wrong.to << " should say " << wrong.help << ", but says\n"
+        << ran.err;
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "stepcast/sim/engine/platform_file.hpp"
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 
 #include "sim/in_child.hpp"
 #include "stepcast/base/errors.hpp"
+#include "topology/fabrics.hpp"
 
 /// The platform that `stepcast topology --platform` writes, as SimGrid's own loader reads it.
 namespace stepcast {
@@ -77,19 +79,51 @@ void expect_read_back(const Fabric& fabric) {
   const auto counts = in_child([&] { return compared(fabric, file); });
   std::filesystem::remove(file);
   ASSERT_EQ(counts.size(), 2U);
-  EXPECT_EQ(counts[0], 24 * 23);
+  const auto devices = static_cast<double>(fabric.devices());
+  EXPECT_EQ(counts[0], devices * (devices - 1));
 }
 
-TEST(PlatformFile, NodesAreZonesBelowLeaves) {
-  expect_read_back(Fabric(cluster_of(leaf_spine, false)));
-}
+TEST(PlatformFile, NodesBelowLeaves) { expect_read_back(Fabric(cluster_of(leaf_spine, false))); }
 
 TEST(PlatformFile, SuperNodesOfWhichTheLastIsSmaller) {
   expect_read_back(Fabric(cluster_of(leaf_spine, true)));
 }
 
-TEST(PlatformFile, RailsHaveARouteForEveryPair) {
+TEST(PlatformFile, RailsReachTheLeafOfEachDevice) {
   expect_read_back(Fabric(cluster_of(rail_optimized, false)));
+  expect_read_back(Fabric(cluster_of(rail_optimized, true)));
+}
+
+TEST(PlatformFile, RandomClusters) {
+  EXPECT_TRUE(rc::check([] {
+    static int cases = 0;
+    if (++cases % 8 == 0) expect_read_back(Fabric(test::random_cluster()));
+  }));
+  EXPECT_FALSE(HasFailure());
+}
+
+TEST(PlatformFile, NodesOfOneDevice) {
+  ClusterSpec cluster = cluster_of(single_switch, false);
+  cluster.node_devices = 1;
+  expect_read_back(Fabric(cluster));
+}
+
+/// Its nodes are grids, whose ways go side by side instead of pair by pair.
+TEST(PlatformFile, GridsAndAFailedWire) {
+  const auto side = [](std::int64_t size) {
+    return GridDimension{size, {BytesPerSecond{40e9}, Seconds{1e-6}}};
+  };
+  ClusterSpec cluster = cluster_of(leaf_spine, false);
+  cluster.network.leaf_ports = 12;
+  cluster.node_devices = 12;
+  cluster.node_fabric = TorusFabric{{side(4), side(3)}};
+  expect_read_back(Fabric(cluster));
+  const Fabric intact(cluster);
+  const std::uint32_t failed = intact.route({0}, {1}).front().value;
+  expect_read_back(Fabric(cluster, {{}, {{failed, detour_around(intact, {failed}, {failed})}}}));
+  cluster.node_devices = 24;
+  cluster.node_fabric = FullMeshFabric{{side(4), side(3), side(2)}};
+  expect_read_back(Fabric(cluster));
 }
 
 TEST(PlatformFile, OneSwitchAndAFailedLink) {

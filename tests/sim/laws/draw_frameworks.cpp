@@ -15,8 +15,10 @@ void Drawing::pick_frameworks() {
     take("runtime.kernels.norm", "norm", "fp32");
     if (chance(60)) take("runtime.kernels.rope", "rope", "fp32");
   }
-  if (!has("communication.gradient.precision=bf16") && chance(20))
+  if (!has("communication.gradient.precision=bf16") && chance(20)) {
+    set("communication.gradient.kept", "both");
     take("communication.gradient.reduce_copy", "reduce_copy", "bf16");
+  }
   if (!has("communication.gradient.accumulation=separate") && chance(15))
     take("communication.gradient.stand_ins", "stand_ins", "shapes");
   if (!unfused_ && !no_softmax_ && draft_.file != "latent.yaml" && chance(20))

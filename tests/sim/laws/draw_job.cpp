@@ -206,7 +206,7 @@ void Drawing::pick_documents() {
        levels ? word({"sequential", "attention_aware", "attention_aware", "slot_balanced",
                       "slot_balanced", "slot_balanced"})
               : word({"none", "sequential", "best_fit"}));
-  if (has("schedule.data.mask=document") && chance(40))
+  if (has("schedule.data.mask=document") && cp_ > 1 && chance(40))
     set("schedule.data.context_split", "per_document");
 }
 

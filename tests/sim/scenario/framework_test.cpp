@@ -78,6 +78,8 @@ TEST(Framework, SetsWhatTheScenarioDoesNotSay) {
   const Scenario s = presets.run({"framework=trainer-1"});
   EXPECT_EQ(s.workload.runtime.dispatch, RuntimeSpec::Dispatch::task_queue);
   EXPECT_EQ(s.workload.moe.permutation, MoeSpec::Permutation::indexed);
+  presets.add("waiter-1", "  rules:\n    - {set: {stalls.host_sync: unit}, source: code}\n");
+  EXPECT_EQ(presets.run({"framework=waiter-1"}).stalls.host_sync, StallsSpec::HostSyncAt::unit);
   const Scenario own = presets.run({"framework=trainer-1", "runtime.dispatch=eager"});
   EXPECT_EQ(own.workload.runtime.dispatch, RuntimeSpec::Dispatch::eager);
   ASSERT_TRUE(s.framework);
@@ -291,6 +293,10 @@ TEST(Framework, WrongFrameworksAreToldAtTheirPlaces) {
   const std::string size = wrong("  rules:\n    - {set: {parallel.tp: 2}, source: a}\n");
   EXPECT_TRUE(contains(size, "framework.rules.0.set.parallel.tp: is no key of a framework"))
       << size;
+  // What a host waits for is its framework's; other stalls are the machine's.
+  const std::string paused =
+      wrong("  rules:\n    - {set: {stalls.data_loader.prefetch: 2}, source: a}\n");
+  EXPECT_TRUE(contains(paused, "is no key of a framework")) << paused;
   const std::string asked =
       wrong("  rules:\n    - {when: {parallel.tq: 2}, set: {parallel.zero: 1}, source: a}\n");
   EXPECT_TRUE(contains(asked, "framework.rules.0.when.parallel.tq: is not a known key")) << asked;

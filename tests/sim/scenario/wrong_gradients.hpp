@@ -13,6 +13,10 @@ inline const WrongOverride wrong_gradients[] = {
      {"parallel.zero=2", "communication.gradient.reduce_copy=bf16"},
      "--set communication.gradient.reduce_copy=bf16: communication.gradient.reduce_copy: is bf16 "
      "but parallel.zero reduces gradients with every micro-batch, allowed: none"},
+    {"copy_beside_nothing",
+     {"communication.gradient.reduce_copy=bf16"},
+     "--set communication.gradient.reduce_copy=bf16: communication.gradient.reduce_copy: is bf16 "
+     "but communication.gradient.kept is not both, allowed: none"},
     {"stand_ins_of_sums_apart",
      {"communication.gradient.accumulation=separate", "communication.gradient.stand_ins=shapes"},
      "--set communication.gradient.stand_ins=shapes: communication.gradient.stand_ins: is shapes "

@@ -123,10 +123,14 @@ inline constexpr WrongRow wrong_keys[] = {
      "    efficiency:\n      matmul: {peak: 0.9, tile_m: 128, tile_n: 256, fill: 64}\n      "
      "vector: {value: 0.7, source: assumed}",
      "    efficiency: 0.8",
-     "s.yaml:12:17: cluster.device.efficiency: is '0.8', allowed: a mapping"},
+     "s.yaml:12:17: cluster.device.efficiency: is '0.8', allowed: a mapping of matmul, matmul_fp8, "
+     "grouped_matmul, grouped_matmul_fp8, attention, memory, vector, unaligned"},
     {"section_is_a_list",
      "host:\n    dispatch: {matmul: 8us, vector: 6us, communication: 15us}\n    queue_depth: 1024",
-     "host: [1, 2]", "s.yaml:16:9: cluster.host: is a list, allowed: a mapping"},
+     "host: [1, 2]",
+     "s.yaml:16:9: cluster.host: is a list, allowed: a mapping of devices_per_host, dispatch, "
+     "blocking, library_launch, statement, task_queue, graph_sink, compile, queue_depth, "
+     "synchronise, step_overhead, affinity, device_link, numa, pcie, cores, memory, storage"},
     {"order_is_a_word", "  cp: 1", "  cp: 1\n  order: tp",
      "s.yaml:41:10: parallel.order: is 'tp', allowed: a list of words"},
     {"order_names_a_size_twice", "  cp: 1", "  cp: 1\n  order: [tp, tp, cp, dp, pp]",

@@ -33,7 +33,8 @@ const WrongOverride wrong_overrides[] = {
      "--set =3: has no path of keys before '=', allowed: --set path.to.key=value"},
     {"bad_yaml",
      {"training.sequence=[1"},
-     "--set training.sequence=[1: training.sequence: is not YAML: end of sequence flow not found"},
+     "--set training.sequence=[1: training.sequence: is not YAML: end of sequence flow not found, "
+     "allowed: a } or ] for each { or [ above"},
     {"no_value",
      {"training.sequence="},
      "--set training.sequence=: training.sequence: is empty, allowed: a whole number such as 8 or "
@@ -304,7 +305,7 @@ const WrongOverride wrong_overrides[] = {
      "--set training.recompute={modules: [mla]}: training.recompute: holds 'mla', allowed: none, "
      "selective, full, a table [chunk][stage] of whole numbers such as [[4, 4], [4, 3]], 0 to "
      "100000, {modules: [...]} of core_attn, mla_up_proj, layernorm, mlp, moe, moe_act, "
-     "shared_experts"},
+     "shared_experts, mlp_act"},
     {"module_twice",
      {"training.recompute={modules: [mlp, mlp]}"},
      "--set training.recompute={modules: [mlp, mlp]}: training.recompute: holds 'mlp' twice, "
@@ -314,7 +315,7 @@ const WrongOverride wrong_overrides[] = {
      "--set training.recompute={module: [mlp]}: training.recompute: is a mapping, allowed: none, "
      "selective, full, a table [chunk][stage] of whole numbers such as [[4, 4], [4, 3]], 0 to "
      "100000, {modules: [...]} of core_attn, mla_up_proj, layernorm, mlp, moe, moe_act, "
-     "shared_experts"},
+     "shared_experts, mlp_act"},
     {"modules_that_the_model_lacks",
      {"training.recompute={modules: [shared_experts]}"},
      "--set training.recompute={modules: [shared_experts]}: training.recompute: names "
@@ -327,6 +328,23 @@ const WrongOverride wrong_overrides[] = {
      {"training.recompute={modules: [mlp]}", "model.moe.first_dense=0"},
      "--set training.recompute={modules: [mlp]}: training.recompute: names mlp but every layer of "
      "the model has experts, allowed: moe, moe_act, shared_experts"},
+    {"no_master_weights_beside_fp32_gradients",
+     {"training.master_weights=none"},
+     "--set training.master_weights=none: training.master_weights: is none but "
+     "communication.gradient.precision is fp32, allowed: full, or gradients in bf16"},
+    {"an_activation_of_no_dense_layer",
+     {"training.recompute={modules: [mlp_act]}", "model.moe.first_dense=0"},
+     "--set training.recompute={modules: [mlp_act]}: training.recompute: names mlp_act but every "
+     "layer of the model has experts, allowed: moe_act"},
+    {"an_activation_of_what_runs_again",
+     {"training.recompute={modules: [mlp, mlp_act]}"},
+     "--set training.recompute={modules: [mlp, mlp_act]}: training.recompute: names mlp and "
+     "mlp_act, which runs again with it, allowed: one of them"},
+    {"attention_that_is_not_kept",
+     {"training.recompute=full", "training.offload.activations=attention",
+      "cluster.host.device_link.bandwidth=64GB/s"},
+     "--set training.offload.activations=attention: training.offload.activations: is attention but "
+     "training.recompute full keeps nothing of it, allowed: a part from 0 to 1"},
     {"a_module_inside_another",
      {"training.recompute={modules: [moe, moe_act]}"},
      "--set training.recompute={modules: [moe, moe_act]}: training.recompute: names moe and its "

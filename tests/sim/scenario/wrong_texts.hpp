@@ -24,7 +24,7 @@ inline constexpr WrongRow wrong_texts[] = {
      "stepcast: 1\n"
      "name: x\n"
      "cluster: {devices: 8, node: {dev",
-     "s.yaml:3:1: is not YAML: end of map flow not found"},
+     "s.yaml:3:1: is not YAML: end of map flow not found, allowed: a } or ] for each { or [ above"},
     {"truncated_quote",
      {},
      "stepcast: 1\n"
@@ -35,12 +35,12 @@ inline constexpr WrongRow wrong_texts[] = {
      "stepcast: 1\n"
      "cluster:\n"
      "\tdevices: 8\n",
-     "s.yaml:3:9: is not YAML: illegal map value"},
+     "s.yaml:3:1: is indented with a tab, allowed: blanks"},
     {"wrong_indent",
      {},
      "stepcast: 1\n"
      "  name: x\n",
-     "s.yaml:2:7: is not YAML: illegal map value"},
+     "s.yaml:2:7: is not YAML: illegal map value, allowed: keys of one mapping in one column"},
     {"binary",
      {},
      std::string_view("\x7f"
