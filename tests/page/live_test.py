@@ -27,7 +27,7 @@ try:
 except ImportError:
     print("live_test: skipped, needs Debian's python3-selenium")
     sys.exit(77)
-from served import FLAGSHIP, Served, processor, processor_ms, workers_of
+from served import FLAGSHIP, Served, processor, workers_of
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 if not CHROMIUM or not DRIVER:
@@ -120,9 +120,9 @@ class Page(unittest.TestCase):
             other.question("forecast", scenario={"preset": preset})
             (worker,) = workers_of(other.process.pid)
             for seq, settings in enumerate(asked, 2):
-                before = processor_ms(worker)
+                before = processor(worker)
                 self.assertEqual(other.question("forecast", seq, scenario={"preset": preset}, set=settings)[0], 200, settings)
-                spent.append(processor_ms(worker) - before)
+                spent.append(1000 * (processor(worker) - before))
         finally:
             other.stop()
         return spent

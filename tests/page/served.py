@@ -57,9 +57,3 @@ def processor(process):
     """Seconds of processor of it and of its children that have ended."""
     fields = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-
-
-def processor_ms(process):
-    """The same of its threads that live, finer than the ticks of the clock."""
-    threads = pathlib.Path(f"/proc/{process}/task").iterdir()
-    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e6
