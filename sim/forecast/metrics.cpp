@@ -108,6 +108,7 @@ Metrics metrics_of(const Scenario& scenario, const Forecast& forecast) {
   Metrics m;
   m.step_time = forecast.step_time.value();
   m.samples_per_s = static_cast<double>(training.global_batch) / m.step_time;
+  // Given times have neither tokens nor FLOPs to divide by.
   m.has_model = forecast.model_flops.has_value();
   if (!m.has_model) return m;
   if (const auto& interval = scenario.cluster.interval) {
@@ -121,6 +122,7 @@ Metrics metrics_of(const Scenario& scenario, const Forecast& forecast) {
   m.tokens_per_s = m.samples_per_s * static_cast<double>(training.sequence);
   m.tokens_per_s_per_device = m.tokens_per_s / devices;
   m.model_flops = *forecast.model_flops;
+  // MFU counts what the model needs, HFU also what recomputation repeats.
   const double per_device = m.model_flops / m.step_time / devices;
   const double peak = matmul_peak(scenario);
   m.tflops_per_device = per_device / 1e12;

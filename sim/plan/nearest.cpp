@@ -66,6 +66,7 @@ Leaving leaving(const PlanSpace& space, const PlanSpace& open, const Strategy& s
 
 /// Of the feasible points of `open` with the best estimates the one that leaves `space` least.
 std::optional<PlanRelaxation> nearest_of(const PlanSpace& space, PlanSpace open) {
+  // By estimate, so that what is near is also worth running.
   open.spec.shortlist = most_candidates;
   open.spec.objective = PlanSpec::Objective::step_time;
   std::vector<BaseCosts> costs;
@@ -92,6 +93,7 @@ std::optional<PlanRelaxation> by_key(const PlanSpace& space, const FastKey& key,
   std::ranges::stable_sort(others, {}, [&](std::int64_t v) { return distance(v, listed); });
   for (const std::int64_t value : others) {
     const double far = distance(value, listed);
+    // Values come by distance: from here on none is nearer than what another key gave.
     if (far >= below) return {};
     if (far == 0) continue;
     PlanSpace open = space;

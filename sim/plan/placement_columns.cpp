@@ -72,6 +72,7 @@ std::vector<double> PeriodSearch::periods_of(std::size_t chunk) const {
   std::vector<double> times;
   for (std::size_t v = chunk * stages; v < (chunk + 1) * stages; ++v) {
     const double ends = ends_of(problem_, v).unit;
+    // Every virtual stage before and behind keeps a layer at least.
     for (std::size_t first = v; first + (parts - v) <= layers; ++first)
       for (std::size_t end = first + 1; end + (parts - v - 1) <= layers; ++end) {
         if (ends + slice_unit(sums_, {first, end, 0}) > most) break;
@@ -80,6 +81,7 @@ std::vector<double> PeriodSearch::periods_of(std::size_t chunk) const {
       }
   }
   std::ranges::sort(times);
+  // Sums in another order differ in the last digit: of such the largest stays, which holds all.
   const auto alike = [](double a, double b) { return b - a <= rounding * b; };
   std::vector<double> distinct;
   for (const double time : times) {
@@ -117,12 +119,14 @@ void PeriodSearch::push(Range range) {
     return rounds_ * steady_period(problem_.stages, periods(range, last)) + pass;
   };
   const double limit = best_.time * (1 - rounding);
+  // Below some period a stage has no slice at all that fits; that border is found by halving.
   for (std::size_t closed = range.high; range.low < closed;) {
     const std::size_t middle = range.low + (closed - range.low) / 2;
     const bool open = StageWindows(problem_, sums_, periods(range, middle)).open();
     (open ? closed : range.low) = open ? middle : middle + 1;
   }
   if (range.low == range.high) return;
+  // The loosest period allows the most, so that its least pass bounds those of all others.
   const StageWindows loosest(problem_, sums_, periods(range, range.high - 1));
   range.pass = std::max(range.pass, loosest.least_pass());
   while (range.low < range.high && time(range.high - 1, range.pass) >= limit) --range.high;
@@ -140,12 +144,14 @@ bool PeriodSearch::probe(const Range& range) {
   const ColumnMaster::Answer answer = master.solve({nodes_left_});
   nodes_left_ -= answer.nodes;
   if (answer.placed) take(*answer.placed);
+  // Put back, so that its bound counts in what the search says it has not closed.
   if (!answer.complete) {
     open_.push(range);
     return false;
   }
   Range above = range, below = range;
   above.low = middle + 1;
+  // Where the middle is infeasible, so are all shorter periods.
   below.high = answer.placed ? middle : range.low;
   below.pass = std::max(range.pass, answer.pass);
   push(above);
@@ -168,6 +174,7 @@ std::optional<PlacementSolution> PeriodSearch::solve(const std::optional<PlacedL
   while (!open_.empty() && open_.top().bound < best_.time * limit) {
     const Range range = open_.top();
     open_.pop();
+    // Nodes are the limit and not seconds, so that every machine gives the same answer.
     if (nodes_left_ <= 0) {
       open_.push(range);
       break;

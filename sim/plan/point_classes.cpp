@@ -117,6 +117,7 @@ PointClasses::Mask PointClasses::class_of(const Strategy& s, const std::string& 
 }
 
 std::vector<Strategy> PointClasses::points_of(const PlanDimensions& d) const {
+  // One strategy stands for its class: whatever the file's conditions ask of it is the same.
   std::map<Mask, Strategy> points;
   Strategy s;
   const auto add_inner = [&] {
@@ -132,6 +133,7 @@ std::vector<Strategy> PointClasses::points_of(const PlanDimensions& d) const {
       for (const std::int64_t sequence : d.sequence_parallel) {
         const std::int64_t dp = devices_ / (s.tp * s.cp * s.pp);
         s.micro_batch = batch, s.sequence_parallel = sequence == 1;
+        // A batch that does not divide is no point, so that its class would have none.
         if (global_batch_ % (batch * dp) == 0) add_inner();
       }
   };

@@ -91,6 +91,7 @@ std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strateg
   std::iota(bases.begin(), bases.end(), 0);
   vary(schedules, &Strategy::schedule);
   vary(bases, &Strategy::base);
+  // The base follows from the point, which can lead back to the one at hand.
   for (Strategy& s : all) s.base = space.base_of(s);
   std::erase(all, strategy);
   return all;

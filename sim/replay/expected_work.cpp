@@ -50,17 +50,20 @@ LongWork Replayer::expected() const {
   double tasks = 0;
   for (RankIndex r = 0; r < ranks_.size(); ++r) {
     const std::uint32_t stage = ranks_[r].stage.value;
+    // Ranks of a stage run one program, so that its tasks are counted once.
     if (of_stage[stage] < 0) of_stage[stage] = tasks_of(program_of(r), input_.orders[stage]);
     tasks += of_stage[stage];
   }
   tasks *= static_cast<double>(input_.steps);
   double each = seconds_per_task;
+  // A step that comes to repeat itself is skipped from there on.
   if (may_recur_) {
     const auto all = static_cast<double>(input_.shape.micro_batches);
     tasks *= std::min(1.0, static_cast<double>(periods_until_skip * period()) / all);
   } else if (input_.stalls && input_.stalls->irregular()) {
     each *= irregular_factor;
   }
+  // Waits are settled from time to time, which bounds what is kept of them.
   double bytes = bytes_per_task * tasks;
   if (!may_recur_)
     bytes = std::min(bytes, settled_bytes_per_rank * static_cast<double>(ranks_.size()));

@@ -90,6 +90,7 @@ void adapters_forward(LayerItems& items, const Shape& shape, const Linear& linea
   for (const Adapter& adapter : adapters_of(shape, linear, side)) {
     if (shape.adapters.dropout) items.push_back(dropped(adapter, " dropout"));
     items.push_back(forward(adapter.narrow));
+    // What the adapter exchanges has its rank as width, which is far less than the layer's.
     const double narrow = adapter.narrow.tokens * rank;
     if (side == Side::rows)
       reduce_narrow(

@@ -173,6 +173,7 @@ bool unfused(const LayerContext& context) {
 
 void core_forward(LayerItems& items, const LayerContext& context, const Core& core) {
   const Shape shape{context};
+  // The unfused core holds all scores, which only ranks with whole sequences can.
   if (unfused(context)) {
     const LayerItems rows = unfused_forward(shape, core, context.softmax);
     items.insert(items.end(), rows.begin(), rows.end());
@@ -189,6 +190,7 @@ void core_backward(Backward& backward, const LayerContext& context, const Core& 
   const Shape shape{context};
   const Split split{context};
   LayerItems items;
+  // Recomputation repeats the exchanges of the forward, too: their results were not kept either.
   if (context.training.recomputes(TrainingSpec::Module::core_attn)) {
     core_forward(items, context, core);
     add_again(backward, items);
@@ -202,10 +204,13 @@ void core_backward(Backward& backward, const LayerContext& context, const Core& 
     backward.add_input(sums);
     return;
   }
+  // Gathered keys and values are dropped after the forward, so that the backward gathers them
+  // again.
   gather_keys(items, shape, core, split);
   exchange_heads(items, shape, split, "attention out gradient", core.out);
   blocks(items, context, core, split, true);
   accumulate_slices(items, shape, core);
+  // Each rank has a part of the gradients of all keys: what was gathered is reduced and scattered.
   if (split.gather)
     communicate(items, "reduce_scatter keys and values gradient", GroupKind::context, shape.cp,
                 CollectiveKind::reduce_scatter,

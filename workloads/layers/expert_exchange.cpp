@@ -240,6 +240,7 @@ Hops hops(const Experts& e, const Exchange& x) {
   switch (e.context.moe.dispatch) {
     case MoeSpec::Dispatch::flat:
       break;
+    // A group that is no more than one part sends nothing between parts: one hop does it.
     case MoeSpec::Dispatch::two_hop:
       if (e.cut() && e.inner > 1) return two_hop(e, x);
       break;

@@ -92,12 +92,15 @@ void loss_forward(LayerItems& items, const LayerContext& context, double logits)
   const Shape shape{context};
   const CrossEntropy loss = context.training.cross_entropy;
   if (loss == CrossEntropy::one_hot) return one_hot_forward(items, shape, logits);
+  // The fused kernel keeps no exponentials, so that its backward computes them once more.
   if (loss == CrossEntropy::fused) {
     items.push_back(vector_row("loss", 5 * logits, element * logits, OperatorRole::loss));
     for (const char* name : {"maximum", "logit", "sum"}) reduce(items, shape, name);
     return;
   }
   const double cast = element + fp32;
+  // Hugging Face does not split the vocabulary: it shifts the logits by a token, and reduces
+  // nothing.
   if (loss == CrossEntropy::transformers) {
     const double shifted = 2 * element;
     items.push_back(vector_row("loss shift", logits, (shifted + cast) * logits));

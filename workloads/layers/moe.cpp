@@ -140,6 +140,7 @@ LayerItems indexed_permute(const Experts& e, const char* name, Permute permute) 
       select_rows(items, e, name, e.copies);
       break;
     case Permute::back:
+      // The inverse gathers each token's rows, so that a fused kernel needs no zeros to add to.
       place_rows(items, e, name, e.copies);
       weigh_rows(items, e, name, e.copies);
       items.push_back(vector_row(std::string{name} + " sum", e.copies * e.shape.hidden,
@@ -158,6 +159,7 @@ LayerItems indexed_permute(const Experts& e, const char* name, Permute permute) 
              {{{'c', rows}}, {'y', rows}}});
       break;
     case Permute::forth_gradient:
+      // A token went to several experts: its gradient is the sum of what comes back.
       add_rows(items, e, name, e.copies, e.tokens);
       group(one_move(rows, tokens));
       break;
@@ -167,6 +169,7 @@ LayerItems indexed_permute(const Experts& e, const char* name, Permute permute) 
 
 void permute(const Put& put, const Experts& e, const char* name, double flops, Permute kind) {
   const double rows = permuted_rows(e);
+  // Tokens that are gathered go to all ranks, so that nothing is lined up for one of them.
   if (rows <= 0) return;
   if (e.indexed()) return put_all(put, indexed_permute(e, name, kind));
   put(vector_row(name, flops, (1 + rows) * e.row_bytes(e.tokens), role_of(kind)));
@@ -212,6 +215,7 @@ LayerItems statements_of(const Experts& e, Permute kind) {
       trade_parts(items, e, "all_to_all token gradient parts");
       return items;
     case Permute::forth:
+      // Counts and rows of the way there are one thing: prepare() has both.
       break;
   }
   expects(false, "rows are lined up with their counts");
@@ -224,6 +228,7 @@ void finish(const Put& put, const Experts& e, const char* name, double flops, Pe
     if (!e.gathers() && !e.form->library()) put_all(put, statements_of(e, kind));
     return;
   }
+  // The gradient of the way back is sent as the tokens were, so that it stands before an exchange.
   if (kind == Permute::back_gradient) return line_up(put, e, name, flops, kind);
   permute(put, e, name, flops, kind);
 }

@@ -75,6 +75,7 @@ void moe_backward(Backward& backward, const LayerContext& context) {
   const Experts e{context, 1};
   captured(backward, context.captures(GraphScope::moe), [&] {
     shared_gate_backward(backward, e);
+    // Places are noted, so that a layer order that overlaps can move the shared expert to them.
     BackwardPlace shared{backward}, behind_shared{backward};
     routed_backward(backward, e, [&] {
       shared = BackwardPlace{backward};

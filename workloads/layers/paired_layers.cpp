@@ -124,15 +124,18 @@ LayerItems paired_layers(const Passes& forward, const Passes& backward) {
   const auto attention_weights = weights.begin() + end_of_experts(weights);
   const auto experts = f.before.begin() + end_of_attention(f.before);
   PairWriter pair;
+  // The backward's first exchange moves beside attention of the forward, which needs none of it.
   pair.put(b.before);
   pair.start(b.first);
   pair.put(f.before.begin(), experts);
   pair.go_on(b.first);
   pair.put(experts, f.before.end());
+  // Tokens of the forward travel while the experts of the backward work, and the other way round.
   pair.start(f.first);
   pair.wait(b.first.back());
   pair.put(b.between);
   pair.go_on(f.first);
+  // Weight gradients wait for nothing: they fill the time of exchanges that have no other partner.
   pair.start(b.second);
   pair.put(weights.begin(), attention_weights);
   pair.go_on(b.second);

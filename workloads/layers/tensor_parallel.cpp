@@ -232,6 +232,7 @@ void rows_forward(LayerItems& items, const Shape& shape, const std::string& name
                                    piece_id(CommunicationRole::row_output, p), kind,
                                    output_bytes(last) / pieces));
   }
+  // All pieces are issued before the first is awaited: one moves while the next is multiplied.
   for (std::int64_t p = 0; p < shape.chunks; ++p)
     items.push_back(WaitFor{piece_id(CommunicationRole::row_output, p)});
   add_adapters();
