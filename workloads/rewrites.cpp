@@ -1,7 +1,5 @@
 #include "stepcast/workloads/rewrites.hpp"
 
-#include <algorithm>
-#include <map>
 #include <optional>
 
 #include "stepcast/workloads/states.hpp"
@@ -89,49 +87,6 @@ LayerItems with_weight_casts(LayerItems items) {
   return out;
 }
 
-namespace {
-
-/// Follows the values that the statements of one group write.
-class ChainValues {
- public:
-  explicit ChainValues(const StatementGroup& group) : group_{&group} {}
-  bool of(const StatementGroup& group) const { return group_ == &group; }
-
-  /// Returns the bytes that the next statement finds in a cache of `size`: a value leaves it as
-  /// more moves behind its write.
-  double found(const VectorFlow& flow, double bytes, double size) {
-    moved_ += bytes;
-    double sum = 0;
-    for (const VectorFlow::Operand& read : flow.reads)
-      if (const auto at = written_.find(read.value); at != written_.end())
-        sum += std::min(1.0, size / (moved_ - at->second)) * read.bytes;
-    written_[flow.written.value] = moved_ - flow.written.bytes;
-    return sum;
-  }
-
- private:
-  const StatementGroup* group_;
-  std::map<char, double> written_;  ///< values, with what had been moved before
-  double moved_ = 0;
-};
-
-/// Where it is not measured what one kernel leaves in the cache for the next, statements still find
-/// what their own chain wrote (docs/models/kernels.md).
-LayerItems with_cached_chains(LayerItems items, const MemoryEfficiency& memory) {
-  if (memory.cache_share > 0 || !(memory.cache_speedup > 1)) return items;
-  std::optional<ChainValues> chain;
-  for (LayerItem& item : items) {
-    auto* op = std::get_if<Operator>(&item);
-    if (op == nullptr || op->flow == nullptr) continue;
-    if (!chain || !chain->of(*op->flow->group)) chain.emplace(*op->flow->group);
-    const double found = chain->found(*op->flow, op->bytes.value(), memory.cache.value());
-    op->bytes -= Bytes{(1 - 1 / memory.cache_speedup) * found};
-  }
-  return items;
-}
-
-}  // namespace
-
 LayerItems with_persistent_norms(LayerItems items) {
   for (LayerItem& item : items) {
     auto* op = std::get_if<Operator>(&item);
@@ -153,7 +108,6 @@ LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& 
   if (spec.runtime.fusion == RuntimeSpec::Fusion::dvm)
     items = fuse_statements(std::move(items), device, choices);
   items = fuse(std::move(items), spec.runtime.fusion, device, choices);
-  items = with_cached_chains(std::move(items), device.efficiency.memory);
   if (spec.training.precision == TrainingSpec::Precision::fp8_mixed)
     items = with_fp8_casts(std::move(items),
                            {.recipe = spec.training.fp8_recipe,

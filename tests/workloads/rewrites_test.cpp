@@ -50,34 +50,6 @@ TEST(Rewrites, EveryProductOfADenseLayerReadsItsInputOnce) {
   EXPECT_DOUBLE_EQ(cast_bytes(with_fp8_casts(passes.backward_weight)), 0);
 }
 
-TEST(Rewrites, StatementsFindInTheCacheWhatTheirChainWrote) {
-  Step step;
-  step.spec.model = lowering::small_dense();
-  step.spec.training.sequence = 512;
-  step.spec.runtime.kernels.norm = KernelSpec::Norm::unfused;
-  const Passes passes = transformer_layer(step.context(), LayerKind::dense);
-  const double elements = 2 * 512 * 1024;
-  const auto norm = [&](const MemoryEfficiency& memory) {
-    DeviceSpec device;
-    device.efficiency.memory = memory;
-    std::vector<double> bytes;
-    for (const Operator& op : operators(as_run(passes.forward, step.spec, device)))
-      if (op.name.starts_with("attention norm")) bytes.push_back(op.bytes.value() / elements);
-    return bytes;
-  };
-  const auto cache = [&](double size, double share) {
-    return MemoryEfficiency{
-        .cache = Bytes{size * elements}, .cache_share = share, .cache_speedup = 4};
-  };
-  // cast, square, mean, scale, cast back, weight: all but the first read what the chain wrote
-  const std::vector<double> moved{2 + 4, 4 + 4, 4, 4 + 4, 4 + 2, 2 + 2};
-  EXPECT_EQ(norm({}), moved);
-  EXPECT_EQ(norm(cache(100, 0.5)), moved);  // measured for every kernel: formula (3)
-  EXPECT_EQ(norm(cache(100, 0)), (std::vector<double>{6, 1 + 4, 1, 1 + 4, 1 + 2, 0.5 + 2}));
-  // The scale reads the cast behind 24 bytes, of which half are left.
-  EXPECT_EQ(norm(cache(12, 0)), (std::vector<double>{6, 1 + 4, 1, 2.5 + 4, 1 + 2, 0.5 + 2}));
-}
-
 TEST(Rewrites, StandBeforeTheirProductsAndChangeNothingElse) {
   Step step;
   step.spec.model = lowering::small_moe();
