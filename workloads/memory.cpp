@@ -183,8 +183,7 @@ class StageActivations {
     for (std::int64_t i = 0; i < slice.count; ++i) {
       const LayerParts parts = parts_of(spec_.model, slice.first + i);
       const Recompute how = mode(i, recomputed);
-      const Bytes sent =
-          away_activations(spec_, fullest_, parts.moe, how, state_, parts.linear);
+      const Bytes sent = away_activations(spec_, fullest_, parts.moe, how, state_, parts.linear);
       const Bytes here_kept = layer(parts, how) - sent;
       per_micro_batch += here_kept;
       // a pair adds a layer of its forward before it takes one of its backward

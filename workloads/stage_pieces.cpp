@@ -250,8 +250,7 @@ double PieceLibrary::offloaded(const PieceKey& key, bool recomputed) const {
   const TrainingSpec& training = spec_.training;
   const bool moe = key.kind == PieceKind::moe_layer;
   // Embedding, head and MTP modules keep what they have.
-  if ((key.kind != PieceKind::dense_layer && !moe) || !training.offloads_activations())
-    return 0;
+  if ((key.kind != PieceKind::dense_layer && !moe) || !training.offloads_activations()) return 0;
   Recompute mode = recomputed ? Recompute::full : Recompute::none;
   if (training.recompute == Recompute::selective || training.recompute == Recompute::modules)
     mode = training.recompute;

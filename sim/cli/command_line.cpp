@@ -34,7 +34,7 @@ std::string unexpected_hint(const CLI::App& app, bool missing) {
   for (const std::string& word : app.remaining(true)) {
     if (!word.starts_with("-")) continue;
     if (std::ranges::find(names, word) != names.end())
-      return word + ": stands before the command, allowed: behind it\n";
+      return word + ": is before the command, allowed: behind it\n";
     if (word == "--set") return "--set: is no option of this command; write the keys in the file\n";
     std::vector<std::string> meant = called_elsewhere(word, names);
     // `--tp 4`: a key is no option.

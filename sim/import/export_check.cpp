@@ -35,7 +35,7 @@ std::map<std::string, std::string> keys_of(const Scenario& scenario) {
 /// Keys that no framework says, or that are compared by what they mean.
 bool is_apart(const std::string& path) {
   return path.starts_with("cluster.") || path.starts_with("simulate.") ||
-         path.starts_with("stalls.") || path == "model.name" ||
+         path.starts_with("stalls") || path == "model.name" ||
          path == "parallel.layers_per_chunk" || path == "stepcast";
 }
 

@@ -114,7 +114,8 @@ std::optional<PlanComparison> compare_with_baseline(const PlanSpace& space, cons
                           read_point(space, winner, search)};
   // Stalls are drawn for finalists alone: the comparison is of the intact cluster.
   if (space.spec.seeds > 0)
-    scenarios[0].stalls = {};  // as the winner, whose stalls are drawn apart
+    scenarios[0].stalls = {
+        .host_sync = scenarios[0].stalls.host_sync};  // as the winner, whose stalls are drawn apart
   PlanComparison comparison{space.spec.baseline, {}, {}};
   run_in_workers(
       2, workers, [&](std::size_t i) { return run_text(scenarios[i]); },

@@ -33,7 +33,9 @@ SeedRuns runs_of(const std::string& text) {
 /// As a user's file, stalls and all.
 Scenario with_stalls(const PlanSpace& space, const PlanPoint& point, const SearchPath& search) {
   Scenario scenario = read_point(space, point, search);
+  const auto wait = scenario.stalls.host_sync;  // of the point's framework
   scenario.stalls = space.stalls;
+  scenario.stalls.host_sync = wait;
   return scenario;
 }
 

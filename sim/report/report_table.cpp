@@ -300,8 +300,12 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
       fmt::format("  step time      {}    {:.4g} samples/s\n",
                   paint(bold, fmt::format("{:>10}", human(forecast.step_time))), m.samples_per_s);
   if (m.step_time_low) {
+    std::string clause = m.step_time_of.clause();
+    // Both reasons are too long for one line.
+    if (const auto second = clause.find("; "); second != std::string::npos)
+      clause.replace(second, 2, ",\n" + std::string(29, ' '));
     text += fmt::format("  80% interval   {:>10}    to {}{}\n", human(Seconds{*m.step_time_low}),
-                        human(Seconds{*m.step_time_high}), m.step_time_of.clause());
+                        human(Seconds{*m.step_time_high}), clause);
   }
   text += steps_line(forecast.timeline) + spread_lines(forecast) + load_lines(forecast) +
           state_lines(scenario, forecast);

@@ -28,7 +28,8 @@ TEST(HostOffload, MovesItsPartOfEveryLayerOutAndBack) {
   EXPECT_NEAR(forward.seconds, 8 * (2e-6 + 0.25 * layer / 50e9), 1e-12);
 }
 
-// Per token: the norm's output, 16 queries, 8 keys and values and 16 outputs of 64, and the softmax.
+// Per token: the norm's output, 16 queries, 8 keys and values and 16 outputs of 64, and the
+// softmax.
 TEST(HostOffload, MovesTheAttentionOfEveryLayerAlone) {
   WorkloadSpec spec = workload(small_dense());
   spec.training.offload_activations = {};

@@ -310,8 +310,7 @@ TEST(StageMemory, LogitsStandOnTheLastStage) {
   EXPECT_NEAR(budget(spec, 1, 1).activations.value(), layers + logits, 1);
   // Logits, a shifted copy, its cast and logarithms; backward as much.
   spec.training.cross_entropy = TrainingSpec::CrossEntropy::transformers;
-  EXPECT_NEAR(budget(spec, 1, 1).activations.value(), layers + logits + 8192.0 * 131072 / 8 * 6,
-              1);
+  EXPECT_NEAR(budget(spec, 1, 1).activations.value(), layers + logits + 8192.0 * 131072 / 8 * 6, 1);
   spec.training.cross_entropy = TrainingSpec::CrossEntropy::fused;  // passes over BF16 ones
   EXPECT_NEAR(budget(spec, 1, 1).activations.value(), layers + logits - 8192.0 * 131072 / 8 * 4, 1);
 }

@@ -15,9 +15,9 @@ using namespace lowering;
 using Module = TrainingSpec::Module;
 using Recompute = TrainingSpec::Recompute;
 
-constexpr Module all_modules[] = {Module::core_attn,     Module::mla_up_proj, Module::layernorm,
-                                  Module::mlp,           Module::moe,         Module::moe_act,
-                                  Module::shared_experts, Module::mlp_act};
+constexpr Module all_modules[] = {
+    Module::core_attn, Module::mla_up_proj, Module::layernorm,      Module::mlp,
+    Module::moe,       Module::moe_act,     Module::shared_experts, Module::mlp_act};
 
 WorkloadSpec rebuilding(std::vector<Module> modules, ModelSpec model = small_latent()) {
   WorkloadSpec spec = workload(model);

@@ -86,9 +86,9 @@ struct TrainingSpec {
   std::uint32_t recompute_modules = 0;  ///< bit i: Module i, of `modules`
   /// Part of the layers' activations that waits on the host; nothing: all of their attention.
   std::optional<double> offload_activations = 0;
-  bool offload_optimizer = false;       ///< master weights and moments live on the host
-  double offload_optimizer_part = 1;    ///< of the parameters whose states do
-  bool offload_experts = false;  ///< weights, master weights and moments of routed experts do
+  bool offload_optimizer = false;     ///< master weights and moments live on the host
+  double offload_optimizer_part = 1;  ///< of the parameters whose states do
+  bool offload_experts = false;       ///< weights, master weights and moments of routed experts do
   /// Part of a rank's experts that work in a step, of those; nothing: active_experts().
   std::optional<double> active_experts = 1;
   OffloadUpdate offload_update = OffloadUpdate::device;  ///< of states that live on the host

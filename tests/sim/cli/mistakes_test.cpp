@@ -136,7 +136,7 @@ TEST(Mistakes, CommandsThird) {
       {"run llama2-7b-8.yaml --gpus 16", "--devices or --set cluster.devices=VALUE"},
       {"run llama2-7b-8.yaml --batch 16", "--set training.global_batch=VALUE"},
       {"run llama2-7b-8.yaml -o x.json", "did you mean --json"},
-      {"--json - run llama2-7b-8.yaml", "stands before the command"},
+      {"--json - run llama2-7b-8.yaml", "is before the command"},
       {"schedule 1f1b --pp 4 --mb 8", "did you mean --micro-batches"},
       {"scale llama2-7b-8.yaml --devices 8:64", "allowed: 128..8192"},
       {"list gpus", "did you mean clusters"},

@@ -130,7 +130,7 @@ inline constexpr WrongRow wrong_keys[] = {
      "host: [1, 2]",
      "s.yaml:16:9: cluster.host: is a list, allowed: a mapping of devices_per_host, dispatch, "
      "blocking, library_launch, statement, task_queue, graph_sink, compile, queue_depth, "
-     "synchronise, step_overhead, affinity, device_link, numa, pcie, cores, memory, storage"},
+     "synchronise, step_overhead, affinity, device_link, pcie, cores, memory, storage"},
     {"order_is_a_word", "  cp: 1", "  cp: 1\n  order: tp",
      "s.yaml:41:10: parallel.order: is 'tp', allowed: a list of words"},
     {"order_names_a_size_twice", "  cp: 1", "  cp: 1\n  order: [tp, tp, cp, dp, pp]",
