@@ -42,7 +42,10 @@ std::string unexpected_hint(const CLI::App& app, bool missing) {
       for (const std::string& key : keys_called(word)) meant.push_back("--set " + key + "=VALUE");
     std::string hint;
     for (const std::string& one : meant) hint += (hint.empty() ? "; did you mean " : " or ") + one;
-    hint = hint.empty() ? did_you_mean(word, names) : hint + "?";
+    if (hint.empty())
+      hint = did_you_mean(word, names);
+    else
+      hint += "?";
     return hint.empty() ? hint : fmt::format("{}: is no option of this command{}\n", word, hint);
   }
   if (!sets || missing) return "";
@@ -59,7 +62,7 @@ Outcome parse_failure(const CLI::App& app, const CLI::ParseError& error) {
       names.push_back(sub->get_name());
     names.emplace_back("help");
     std::string near = did_you_mean(rest.front(), names);
-    if (const std::string file = rest.front(); file.ends_with(".yaml") || is_there(file))
+    if (const std::string& file = rest.front(); file.ends_with(".yaml") || is_there(file))
       near = "; did you mean stepcast run " + file + "?";
     return {"", bad_input,
             rest.front() + ": is no command or option" +

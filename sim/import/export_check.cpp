@@ -104,16 +104,19 @@ std::vector<std::string> lacking_keys(const Scenario& scenario, std::string_view
   std::vector<std::string> lacking;
   try {
     const Scenario again = read_back(scenario, kind, text);
-    if (again.cluster.devices != scenario.cluster.devices) lacking.push_back("cluster.devices");
+    if (again.cluster.devices != scenario.cluster.devices) lacking.emplace_back("cluster.devices");
     const auto here = keys_of(scenario), there = keys_of(again);
     for (const auto& [path, value] : here) {
       const auto found = there.find(path);
       const std::string other = found == there.end() ? "nothing" : found->second;
       if (!is_apart(path) && other != value)
-        lacking.push_back(path + " (" + value + ", the framework has " + other + ")");
+        lacking.emplace_back(path)
+            .append(" (" + value)
+            .append(", the framework has " + other)
+            .append(")");
     }
     if (chunk_layers(scenario) != chunk_layers(again))
-      lacking.push_back("parallel.layers_per_chunk");
+      lacking.emplace_back("parallel.layers_per_chunk");
   } catch (const InputError& error) {
     for (const Diagnostic& d : error.diagnostics())
       lacking.push_back((d.path.empty() ? "" : d.path + ": ") + d.message);

@@ -34,7 +34,8 @@ std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& str
     return std::string(path) + "=" + std::to_string(value);
   };
   std::vector<std::string> settings;
-  for (const auto& [path, value] : space.neutral) settings.push_back(path + "=" + value);
+  for (const auto& [path, value] : space.neutral)
+    settings.emplace_back(path).append("=").append(value);
   const std::string sizes[] = {
       number("parallel.tp", strategy.tp),
       number("parallel.pp", strategy.pp),
@@ -48,7 +49,7 @@ std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& str
       "schedule.pipeline=" + space.dimensions.schedules.at(strategy.schedule)};
   settings.insert(settings.end(), std::begin(sizes), std::end(sizes));
   for (const auto& [path, value] : space.bases.at(strategy.base).settings)
-    settings.push_back(path + "=" + value);
+    settings.emplace_back(path).append("=").append(value);
   if (placement) {
     settings.push_back("parallel.layers_per_chunk=" + table_text(placement->layers));
     settings.push_back("training.recompute=" + table_text(placement->recomputed));

@@ -94,6 +94,8 @@ Tries of_options() {
       continue;
     std::istringstream options{line.substr(words + 8)};
     for (std::string option; options >> option && option.starts_with("--");) {
+      // Behind a bare option it is a word to look for, whose suggestions are of its letters.
+      if (command == "keys" && option == "--ignore-unknown") continue;
       Try one{{command}, ""};
       const auto found = first.find(command);
       if (found == first.end()) one.arguments.emplace_back("ideal-pipeline.yaml");
