@@ -6,50 +6,23 @@
 #include <utility>
 #include <variant>
 
+#include "stepcast/base/value_visitor.hpp"
 #include "stepcast/topology/platform_table.hpp"
 
 namespace stepcast::laws {
 namespace {
 
 /// Scales each target whose path begins with one of the prefixes.
-class Scaler : public Visitor {
+class Scaler : public ValueVisitor {
  public:
   Scaler(double factor, std::vector<std::string_view> prefixes)
       : factor_{factor}, prefixes_{std::move(prefixes)} {}
 
   void field(const Field& field) override {
-    const std::string path = path_ + std::string(field.key);
+    const std::string path = child(field.key);
     for (const std::string_view prefix : prefixes_)
       if (path.starts_with(prefix)) return std::visit(*this, field.target);
   }
-  void section(std::string_view key, std::string_view, const Body& body) override {
-    const std::string outer = path_;
-    path_ += std::string(key) + ".";
-    body(*this);
-    path_ = outer;
-  }
-  void optional_section(std::string_view key, std::string_view doc, bool& present,
-                        const Body& body) override {
-    if (present) section(key, doc, body);
-  }
-  void alternatives(std::string_view, std::string_view, std::size_t& current,
-                    const std::vector<Alternative>& bodies) override {
-    bodies[current].body(*this);
-  }
-  void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
-    bodies[current].body(*this);
-  }
-  void list(std::string_view key, std::string_view doc, std::size_t size,
-            const std::function<void(std::size_t)>&,
-            const std::function<void(Visitor&, std::size_t)>& body) override {
-    for (std::size_t i = 0; i < size; ++i) section(key, doc, [&](Visitor& v) { body(v, i); });
-  }
-  void optional_list(std::string_view key, std::string_view doc, std::size_t size,
-                     const std::function<void(std::size_t)>& resize,
-                     const std::function<void(Visitor&, std::size_t)>& body) override {
-    list(key, doc, size, resize, body);
-  }
-  void paths(std::string_view, std::string_view, const PathMap&) override {}
 
   void operator()(Seconds* time) const { *time = *time / factor_; }
   void operator()(const OptionalTime& time) const {
@@ -63,7 +36,6 @@ class Scaler : public Visitor {
  private:
   double factor_;
   std::vector<std::string_view> prefixes_;
-  std::string path_;
 };
 
 /// No key has the links of a platform file.
