@@ -137,7 +137,8 @@ void Drawing::pick_host() {
   if (kinds_ || nic_.empty()) return;
   const bool copies =
       has("training.offload.optimizer=true") || has("training.offload.experts=true") ||
-      has("training.offload.activations=0.5") || has("training.offload.activations=1");
+      has("training.offload.activations=0.5") || has("training.offload.activations=1") ||
+      has("training.offload.activations=attention");
   if (!chance(copies ? 50 : 10) || (!copies && nic_ == "node")) return;
   const std::string nic = nic_ == "node" ? "device"
                           : copies       ? word({"device", "switch", "root"})

@@ -98,10 +98,10 @@ void Drawing::pick_training() {
     }
     set("training.recompute", "[" + table + "]");
   } else if (recompute_ == "modules") {
-    const std::string modules = draft_.file == "latent.yaml"
-                                    ? word({"mla_up_proj", "core_attn, moe_act"})
-                                : experts() ? word({"layernorm", "moe_act", "layernorm, core_attn"})
-                                            : word({"mlp", "layernorm", "core_attn, mlp"});
+    const std::string modules =
+        draft_.file == "latent.yaml" ? word({"mla_up_proj", "core_attn, moe_act"})
+        : experts()                  ? word({"layernorm", "moe_act", "layernorm, core_attn"})
+                                     : word({"mlp", "mlp_act", "layernorm", "core_attn, mlp"});
     set("training.recompute", "{modules: [" + modules + "]}");
   } else {
     set("training.recompute", recompute_);
@@ -126,7 +126,7 @@ void Drawing::pick_training() {
   if (chance(20)) take("training.dropout", "dropout", "true");
   if (chance(20)) take("training.update_memory", "update_memory", word({"tensor", "flat"}));
   if (!schedule_->pairs && chance(15)) {
-    set("training.offload.activations", word({"0.5", "1"}));
+    set("training.offload.activations", word({"0.5", "1", "attention"}));
     hit("offload activations");
   }
   if (chance(12)) take("training.offload.optimizer", "offload optimizer", "true");
