@@ -339,6 +339,8 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
   if (ending == "json" && is_hugging_face(text)) return named("huggingface");
   const std::string other = yaml || ending == "json" ? other_tree(text) : std::string();
   if (!other.empty()) throw InputError({{{path}, {}, other}});
+  if (yaml && has(text, "stepcast: 1"))
+    throw InputError({{{path}, {}, "is a file of Stepcast; did you mean stepcast run " + path + "?"}});
   if (yaml || ending == "json")
     throw InputError(
         {{{path},
