@@ -96,6 +96,11 @@ bool names_all(std::string_view inside) {
   return inside.starts_with("${") && inside.ends_with("[@]}");
 }
 
+std::string ends_without(const std::string& name) {
+  const bool digit = name[0] >= '0' && name[0] <= '9';
+  return (digit ? "$" : "") + name + " is not set, and the script ends without it";
+}
+
 /// `"$*"`: one word.
 Traced joined_text(const std::vector<Traced>& values, std::uint32_t origin) {
   Traced text;
@@ -323,6 +328,8 @@ void Shell::expand_parameter(const Traced& source, std::size_t begin, std::size_
     spend(value.text.size() + 1, origin);
   const bool known = !values || std::ranges::all_of(*values, &Traced::known);
   const bool counted = all || !values || values->front().is_ascii();
+  if (length && !values && index.empty() && state_.unset_ends)
+    refuse(sources_, origin, ends_without(name));
   if (length && !(known && counted)) {
     out.quoted(unknown(origin));
     return;
@@ -346,6 +353,10 @@ void Shell::expand_operator(const Traced& source, std::size_t at, std::size_t en
     if (all) return out.elements(list, quoted);
     for (const Traced& value : list) quoted ? out.quoted(value) : out.value(value);
   };
+  // Under set -u bash ends at what is not set. The environment may set a variable, but no element
+  // of an array that the script made.
+  const bool ends = !values && state_.unset_ends;
+  if (ends && at >= end) refuse(sources_, origin, ends_without(name));
   if (at >= end) {
     if (!values || (!state_.variables.contains(name) && state_.unset_ends))
       if (!is_of_the_machine(name)) missing_.try_emplace(name, origin);
@@ -370,9 +381,10 @@ void Shell::expand_operator(const Traced& source, std::size_t at, std::size_t en
     return;
   }
   if (kind == '?') {
-    if (missing) refuse(sources_, origin, name + " is not set, and the script ends without it");
+    if (missing) refuse(sources_, origin, ends_without(name));
     return put(*values);
   }
+  if (ends) refuse(sources_, origin, ends_without(name));
   if (!colon && (kind == '%' || kind == '#') && !values) return put({});
   if (!colon && (kind == '%' || kind == '#')) {
     const bool twice = at + 1 < end && text[at + 1] == kind;

@@ -165,6 +165,15 @@ TEST(Shell, RefusesByNameWhatItDoesNotFollow) {
         << line << ": " << complaint(std::string(line) + "\npython t.py --x 1");
 }
 
+TEST(Shell, EndsWithSetUAtWhatNothingCanSet) {
+  for (const char* value : {"${R[1]}", "\"${R[1]}\"", "$R", "${#R}", "${R[1]%x}", "$1", "${#1}"}) {
+    const std::string line = "R=()\nset -u; A=" + std::string(value) + "\npython t.py --x 1";
+    EXPECT_NE(complaint(line).find("is not set, and the script ends without it"), std::string::npos)
+        << value << ": " << complaint(line);
+  }
+  EXPECT_EQ(flags("R=(); set -u; python t.py --x ${R[1]:-3}${#R[1]}${R[@]}"), "--x=30");
+}
+
 TEST(Shell, ReadsManyWords) {  // a reader that copies per word would need minutes
   std::string script = "python t.py";
   for (int i = 0; i < 200000; ++i) script += " --a";
