@@ -162,7 +162,7 @@ TEST(Mistakes, SettingsThird) {
 
 TEST(Mistakes, CommandsFourth) {
   helps({
-      {"run q.yml", "stepcast list scenarios"},
+      {"run q.yml", "or a shipped one, see stepcast list"},
       {"llama2-7b-8.yaml run", "allowed: stepcast run llama2-7b-8.yaml"},
       {"run llama2-7b-8.yaml llama3-70b-dgx-h100.yaml", "is a second file; stepcast compare A B"},
       {"run llama2-7b-8.yaml parallel.tp=4", "did you mean --set parallel.tp=4?"},
