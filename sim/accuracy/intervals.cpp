@@ -152,10 +152,17 @@ std::vector<double> distances_of(const Rows& rows, const Rows& some, Classes cla
   return distances;
 }
 
+/// What the part `held` of further distances lies below: of n known ones and the next, each rank is
+/// as likely for the next.
+double next_below(const std::vector<double>& distances) {
+  const auto n = static_cast<double>(distances.size());
+  return quantile(distances, n > 1 ? std::min(1.0, ((n + 1) * held - 1) / (n - 1)) : 1);
+}
+
 QuotientRange range_of(const Rows& rows, Classes classes, Quotient quotient) {
   const double middle = middle_of(rows, classes, quotient);
   const double half = shrunk(rows, classes, [&](const Rows& some, Classes wider) {
-    return quantile(distances_of(rows, some, wider, quotient), held);
+    return next_below(distances_of(rows, some, wider, quotient));
   });
   return {std::exp(middle - half), std::exp(middle + half)};
 }

@@ -259,7 +259,7 @@ void import_runtime(Recipe& r) {
   const Setting* flash = r.field({"use_flash_attention"});
   draft.set("training.attention",
             std::string(flash == nullptr || r.args.on(flash->name) ? "fused" : "unfused"), {flash});
-  const Setting* dropout = r.field({"hidden_dropout_rate"});
+  const Setting* dropout = r.field({"hidden_dropout_rate", "hidden_dropout_prob"});
   draft.set("training.dropout", dropout != nullptr ? r.args.rate(dropout->name) > 0 : r.gpt2,
             {dropout}, dropout == nullptr && r.gpt2 ? "0.1 unless given" : "");
   if (r.args.on("optimizer.swap"))
@@ -367,8 +367,11 @@ void import_small(Recipe& r) {
 
 std::optional<std::int64_t> import_mindformers(const std::string& path, const std::string& text,
                                                const ImportOptions& options, Draft& draft) {
+  const Node root = parse_foreign_document(text, path);
+  if (const Node* mode = root.find("run_mode"); mode != nullptr && mode->text == "predict")
+    throw InputError({{mode->place, "run_mode", "is predict: no training step is in it"}});
   const std::vector<Setting> settings =
-      checked_settings(Framework::mindformers, parse_foreign_document(text, path), options, draft);
+      checked_settings(Framework::mindformers, root, options, draft);
   Arguments args{settings, draft.wrong()};
   const auto size = [&](const char* name) {
     return args.count_in(std::string("parallel_config.") + name, 1, 1, 1 << 20);
