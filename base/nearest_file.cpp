@@ -13,7 +13,8 @@ namespace fs = std::filesystem;
 
 /// A folder that cannot be read has none; no folder is this one.
 void add_stems(const fs::path& folder, std::vector<std::string>& stems) {
-  for (const fs::path& file : files_in(folder.empty() ? "." : folder, ".yaml")) stems.push_back(file.stem().string());
+  for (const fs::path& file : files_in(folder.empty() ? "." : folder, ".yaml"))
+    stems.push_back(file.stem().string());
 }
 
 }  // namespace
