@@ -252,7 +252,8 @@ class Loader {
     constexpr std::string_view digits = "0123456789";
     const std::size_t front = name.find_first_not_of(digits);
     const std::size_t last = name.find_last_not_of(digits);
-    if (front != std::string::npos && front > 0 && name[front] == 'x') return name.substr(front + 1);
+    if (front != std::string::npos && front > 0 && name[front] == 'x')
+      return name.substr(front + 1);
     const bool counted = last != std::string::npos && last + 1 < name.size() && name[last] == 'x';
     return counted ? name.substr(0, last) : name;
   }

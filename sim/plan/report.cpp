@@ -247,7 +247,8 @@ std::string placement_gap_text(const PlanResult& result) {
   constexpr double least = 0.0005;  // it would read 0.0 %
   if (widest < least) return {};
   return fmt::format(
-      "  The search for the best split of layers ended before its proof: one up to {:.1f}% faster may "
+      "  The search for the best split of layers ended before its proof: one up to {:.1f}% faster "
+      "may "
       "exist.\n",
       100 * widest);
 }

@@ -94,7 +94,8 @@ void suggest_inner(Diagnostic& d) {
     d.message += "; a device comes with its cluster, --cluster NAME";
     return;
   }
-  const Node word{.kind = Node::Kind::scalar, .text = d.message.substr(begin.size(), at - begin.size())};
+  const Node word{.kind = Node::Kind::scalar,
+                  .text = d.message.substr(begin.size(), at - begin.size())};
   if (parse_number(word.text) || word.text == "true" || word.text == "false") return;
   std::vector<std::string> takers;
   std::istringstream keys{d.message.substr(at + middle.size())};

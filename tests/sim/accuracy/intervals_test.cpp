@@ -109,10 +109,10 @@ TEST(Intervals, MemoryIsOfTheRowsThatReportIt) {
   EXPECT_NE(
       interval_files(ledger, {})
           .front()
-          .text.find(
-              "memory: {low: {value: 1.143, source: fitted}, high: {value: 1.968, source: fitted},\n"
-              "    class: \"51 measured peaks of memory on A100\", wider: false, devices: "
-              "[a100@1]}"),
+          .text.find("memory: {low: {value: 1.143, source: fitted}, high: {value: 1.968, source: "
+                     "fitted},\n"
+                     "    class: \"51 measured peaks of memory on A100\", wider: false, devices: "
+                     "[a100@1]}"),
       std::string::npos);
 }
 
