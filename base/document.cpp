@@ -390,7 +390,7 @@ std::string read_document_text(const std::string& path, const SearchPath& search
     if (hint.empty() && path.find('=') != std::string::npos)
       hint = "; did you mean --set " + path + "?";
     if (hint.empty() && format == yaml_file && !is_confined())
-      hint = ", allowed: a YAML file, or a shipped one, see stepcast list scenarios";
+      hint = ", allowed: a YAML file, or a shipped one, see stepcast list";
     // Without a hint read_file() says what is allowed.
     if (!hint.empty()) refuse({path}, {}, "does not exist" + hint);
   }

@@ -197,6 +197,7 @@ ShellInputs inputs_of(const ImportOptions& options) {
 std::optional<std::int64_t> import_flags(Framework framework, Launch launch,
                                          const ImportOptions& options, Draft& draft) {
   for (const Diagnostic& note : launch.notes) draft.note(note);
+  if (launch.one_node && !options.devices) draft.note(*launch.one_node);
   refuse_other_programs(launch);
   rename_older(launch.settings);
   refuse_other_steps(framework, launch.settings);

@@ -162,7 +162,7 @@ TEST(Mistakes, SettingsThird) {
 
 TEST(Mistakes, CommandsFourth) {
   helps({
-      {"run q.yml", "stepcast list scenarios"},
+      {"run q.yml", "or a shipped one, see stepcast list"},
       {"llama2-7b-8.yaml run", "allowed: stepcast run llama2-7b-8.yaml"},
       {"run llama2-7b-8.yaml llama3-70b-dgx-h100.yaml", "is a second file; stepcast compare A B"},
       {"run llama2-7b-8.yaml parallel.tp=4", "did you mean --set parallel.tp=4?"},
@@ -197,6 +197,8 @@ TEST(Mistakes, SettingsFourth) {
       {"run llama2-7b-8.yaml --set training.grad_accum=4", "did you mean global_batch?"},
       {"run llama2-7b-8.yaml --set cluster.nodes=2", "did you mean devices?"},
       {"run llama2-7b-8.yaml --set cluster.device=h100", "comes with its cluster, --cluster NAME"},
+      {"run llama2-7b-8.yaml --set moe.experts=8", "did you mean model.moe.experts?"},
+      {"run llama2-7b-8.yaml --set schedule.pipeline=DualPipeV", "did you mean dualpipe_v?"},
       {"run llama2-7b-8.yaml --set schedule=1f1b", "did you mean schedule.pipeline?"},
       {"import llama2-7b-8.yaml", "did you mean stepcast run llama2-7b-8.yaml?|does not exist"},
   });
