@@ -34,11 +34,20 @@ constexpr Flag megatron_table[] = {
     {"--untie-embeddings-and-output-weights", none, taken, "model.tied_embeddings",
      "false; absent: true"},
     {"--position-embedding-type", one, taken, "model.position",
-     "learned_absolute learned(n), rope, yarn and mrope rope, none"},
+     "learned_absolute learned(n), rope, yarn and mrope rope, alibi and none none"},
     {"--use-rotary-position-embeddings", none, taken, "model.position", "rope"},
     {"--max-position-embeddings", one, taken, "model.position", "n of learned(n)"},
     {"--vocab-size", one, taken, "model.vocabulary",
      "padded to a multiple of --make-vocab-size-divisible-by x TP"},
+    {"--model-parallel-size", one, taken, "parallel.tp",
+     "as --tensor-model-parallel-size, until 2022"},
+    {"--checkpoint-activations", none, taken, "training.recompute", "full, until 2022"},
+    {"--checkpoint-num-layers", one, unmodelled, "training.recompute",
+     "layers that are rebuilt together", false, "1"},
+    {"--pad-vocab-size-to", one, taken, "model.vocabulary", "as --padded-vocab-size"},
+    {"--embed-layernorm", none, unmodelled, "model.norm", "a norm behind the embedding"},
+    {"--sync-tp-duplicated-parameters", none, unmodelled, "communication.gradient",
+     "sums of parameters that tensor ranks share"},
     {"--padded-vocab-size", one, taken, "model.vocabulary", "as it stands"},
     {"--make-vocab-size-divisible-by", one, taken, "model.vocabulary", "128 unless given"},
     {"--multi-latent-attention", none, taken, "model.attention.kind", "mla"},
@@ -167,6 +176,8 @@ constexpr Flag megatron_table[] = {
     {"--cuda-graph-modules", any, taken, "runtime.graphs", "as --cuda-graph-scope"},
     {"--optimizer-cpu-offload", none, taken, "training.offload.optimizer", "true"},
     {"--cpu-offloading-num-layers", one, taken, "training.offload.activations", "n / layers"},
+    {"--extra-vocab-size", one, unmodelled, "model.vocabulary",
+     "rows beside those of the tokenizer (Pai-Megatron-Patch)"},
     {"--rampup-batch-size", any, unmodelled, "training.global_batch",
      "the step is that of the final batch"},
 
@@ -313,7 +324,12 @@ constexpr IgnoredFlags megatron_ignored_table[] = {
      "reset-position-ids  eod-mask-loss dataset-impl trust-remote-code "
      "retro-project-dir  legacy-tokenizer tiktoken-pattern tiktoken-num-special-tokens "
      "data-sharding no-data-sharding dataloader-fast-cache-load "
-     "tokenizer-hf-include-special-tokens"},
+     "tokenizer-hf-include-special-tokens data-impl DDP-impl codecarbon-dir "
+     "patch-tokenizer-type max-padding-length dataset train-data valid-data train-mode epochs "
+     "keep-last abort-on-unmet-fused-kernel-constraints kill-switch-path "
+     "train-weighted-split-paths train-weighted-split-paths-path valid-weighted-split-paths "
+     "valid-weighted-split-paths-path test-weighted-split-paths test-weighted-split-paths-path "
+     "valid-num-workers norm-target-loss loss-on-targets-only reset-progress"},
     {"the launcher",
      "distributed-backend distributed-timeout-minutes local-rank lazy-mpu-init "
      "nccl-communicator-config-path use-tp-pp-dp-mapping-for-nccl "

@@ -133,6 +133,33 @@ constexpr Flag mindformers_table[] = {
      "float32 without stages: stored; with them each part is cast before it is gathered"},
     {"model.model_config.params_dtype", one, taken, "training.master_weights",
      "as param_init_type"},
+    {"model.model_config.hidden_dropout_prob", one, taken, "training.dropout", "above 0"},
+    {"model.model_config.embed_dropout_prob", one, refused, "training.dropout",
+     "dropout of the embedding", false, "0|0.|0.0"},
+    {"model.model_config.emb_dropout_prob", one, refused, "training.dropout",
+     "dropout of the embedding", false, "0|0.|0.0"},
+    {"model.model_config.res_dtype", one, unmodelled, "training.precision",
+     "the type of the residual stream"},
+    {"model.model_config.residual_dtype", one, unmodelled, "training.precision",
+     "the type of the residual stream"},
+    {"model.model_config.kv_channels", one, taken, "model.attention.head_dim", "as head_dim"},
+    {"model.model_config.ffn_hidden_size", one, taken, "model.ffn.hidden", "as intermediate_size"},
+    {"model.model_config.padded_vocab_size", one, taken, "model.vocabulary", "as vocab_size"},
+    {"model.model_config.multi_query_group_num", one, taken, "model.attention.kv_heads",
+     "as n_kv_heads"},
+    {"model.model_config.add_qkv_bias", one, taken, "model.bias", "qkv"},
+    {"model.model_config.untie_embeddings_and_output_weights", one, taken, "model.tied_embeddings",
+     "false"},
+    {"model.model_config.apply_residual_connection_post_layernorm", one, refused, "model.norm",
+     "residuals behind the norm", false, "False"},
+    {"model.model_config.multi_query_attention", one, refused, "model.attention.kv_heads",
+     "False: every head has its own", false, "True|true"},
+    {"model.model_config.mlp_concat", one, unmodelled, "runtime.kernels",
+     "matrices of the feed-forward layer side by side", false, "False"},
+    {"model.model_config.ffn_concat", one, unmodelled, "runtime.kernels",
+     "matrices of the feed-forward layer side by side", false, "False"},
+    {"moe_config.ep_extend_tp", one, unmodelled, "parallel.etp",
+     "experts that are not spread over the tensor ranks", false, "True|true"},
     {"model.model_config.hidden_dropout_rate", one, taken, "training.dropout", "above 0"},
     {"model.model_config.use_ring_attention", one, taken, "parallel.context_algorithm", "ring"},
     {"model.model_config.pet_config.pet_type", one, taken, "training.adapters.rank",
@@ -145,10 +172,11 @@ constexpr Flag mindformers_table[] = {
      "above 0; 0.01 unless given"},
     {"model.model_config.pet_config", any, lacking, "training.adapters.kind",
      "another kind of adapter", false, "", true},
-    {"recompute_config.select_recompute", any, refused, "training.recompute",
-     "recomputation by operator", false, "False"},
+    {"recompute_config.select_recompute", any, taken, "training.recompute",
+     "True: {modules: [mlp_act]} of a dense model; lists and other operators are refused", false,
+     "", true},
     {"recompute_config.select_comm_recompute", any, unmodelled, "training.recompute",
-     "communication of a rebuild", false, "False"},
+     "communication of a rebuild", false, "False", true},
     {"recompute_config.mp_comm_recompute", one, unmodelled, "training.recompute",
      "tensor collectives that a rebuild does not run again", false, "True"},
     {"recompute_config.parallel_optimizer_comm_recompute", one, unmodelled, "training.recompute",
@@ -256,7 +284,9 @@ constexpr IgnoredFlags mindformers_ignored_table[] = {
      "init_start_profile profile_communication profile_memory profile_level remote_save_url metric "
      "processor load_ckpt_format pretrained_model_dir use_parallel eval_dataset eval_dataset_task "
      "monitor_config save_checkpoint layer_scale layer_decay lr_scale_factor lr_scale infer "
-     "print_separate_loss ignore_data_skip"},
+     "print_separate_loss ignore_data_skip profiler_level transform_process_num use_graceful_exit "
+     "train_precision_sync infer_precision_sync parallel.loss_repeated_mean "
+     "parallel_config.optimizer_shard"},
     {"optimizer and learning rate", "optimizer lr_schedule runner_wrapper"},
     {"scaling and initialisation of adapters",
      "model.model_config.pet_config.lora_alpha model.model_config.pet_config.lora_a_init "
@@ -336,7 +366,18 @@ constexpr IgnoredFlags mindformers_ignored_table[] = {
      "model.model_config.print_expert_load  "
      " "
      ""
-     " model.arch model.pretrained_model_dir"},
+     "model.model_config.auto_register model.model_config.auto_map "
+     "model.model_config.architectures "
+     "model.model_config.attention_dropout_prob model.model_config.rotary_pct "
+     "model.model_config.rotary_emb_base model.model_config.rope_ratio "
+     "model.model_config.pretrain_seqlen model.model_config.compute_in_2d "
+     "model.model_config.parallel_optimizer model.model_config.use_cache "
+     "model.model_config.use_contiguous_weight_layout model.model_config.sigma "
+     "model.model_config.mean model.model_config.rmsnorm model.model_config.post_layer_norm "
+     "model.model_config.bias_dropout_fusion model.model_config.apply_query_key_layer_scaling "
+     "model.model_config.attention_softmax_in_fp32 model.model_config.quantization_bit "
+     "model.model_config.pre_seq_len model.model_config.prefix_projection "
+     "model.model_config.max_length model.arch model.pretrained_model_dir"},
 };
 
 }  // namespace

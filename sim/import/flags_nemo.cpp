@@ -235,6 +235,21 @@ constexpr Flag nemo_table[] = {
      "--num-distributed-optimizer-instances"},
     {"ddp.fp8_param_gather", one, taken, "communication.parameter.precision", "--fp8-param-gather"},
     {"model.fp8_params", one, taken, "communication.parameter.precision", "--fp8-param-gather"},
+    {"model.qkv_bias", one, taken, "model.bias", "--add-qkv-bias"},
+    {"model.override_vocab_size", one, taken, "model.vocabulary", "--padded-vocab-size"},
+    {"model.fsdp", one, refused, "parallel.zero",
+     "sharding by PyTorch's FSDP; give the level with --set parallel.zero", false, "false|False"},
+    {"model.sharp", one, unmodelled, "communication.algorithm", "sums in the switches", false,
+     "false|False"},
+    {"model.fp8_wgrad", one, unmodelled, "training.precision", "false: weight gradients in BF16",
+     false, "true|True"},
+    {"model.async_grad_allreduce", one, unmodelled, "communication.gradient.overlap",
+     "reductions beside the backward pass without a sharded optimizer", false, "false|False"},
+    {"model.mcore_customization_config.parallel_attention", one, refused, "model.block",
+     "attention beside the feed-forward layer", false, "false|False"},
+    {"model.deterministic_mode", one, unmodelled, "runtime.kernels",
+     "kernels that give the same bits every time", false, "false|False"},
+    {"env_vars", any, unmodelled, "runtime", "variables of the environment", false, "", true},
     {"optimizer.use_precision_aware_optimizer", one, unmodelled, "training.first_moment",
      "--use-precision-aware-optimizer"},
     {"optimizer.exp_avg_dtype", one, taken, "training.first_moment", "--exp-avg-dtype"},
@@ -274,6 +289,11 @@ constexpr IgnoredFlags nemo_ignored_table[] = {
      "model.moe_router_topk_scaling_factor model.moe_router_pre_softmax "
      "model.moe_router_bias_update_rate model.params_dtype model.pipeline_dtype "
      "model.autocast_dtype model.should_pad_vocab ddp.average_in_collective "
+     "model.precision model.reduce_amax model.layernorm_zero_centered_gamma "
+     "model.get_attention_mask_from_fusion model.answer_only_loss model.megatron_legacy "
+     "model.save_nemo_on_validation_end model.mcore_customization_config.new_decoder_architecture "
+     "model.fsdp_sharding_strategy model.fsdp_grad_reduce_dtype model.fsdp_sharded_checkpoint "
+     "model.fsdp_use_orig_params model.restore_from_path "
      "ddp.check_for_nan_in_grad"},
     {"scaling and initialisation of adapters, and those of other kinds",
      "peft.alpha peft.dropout_position peft.lora_A_init_method peft.lora_B_init_method "

@@ -18,6 +18,8 @@ constexpr Flag trainer_table[] = {
     {"--max_length", one, taken, "training.sequence", ""},
     {"--block_size", one, taken, "training.sequence", ""},
     {"--max_seq_len", one, taken, "training.sequence", ""},
+    {"--config_overrides", one, refused, "model",
+     "sizes that differ from those of the model's configuration"},
     {"--zero_stage", one, refused, "parallel.zero",
      "a configuration that its program makes; give --deepspeed FILE"},
     {"--cutoff_len", one, taken, "training.sequence", ""},
@@ -92,7 +94,11 @@ constexpr IgnoredFlags trainer_ignored_table[] = {
      "dataset_text_field dataset_kwargs dataset_batch_size dataset_train_split dataset_test_split "
      "eos_token pad_token completion_only_loss assistant_only_loss eval_packing "
      "model_type keep_linebreaks preprocessing_batch_size data_split data_output_path "
-     "num_warmup_steps enable_tensorboard tensorboard_path print_loss"},
+     "num_warmup_steps enable_tensorboard tensorboard_path print_loss chat_template "
+     "dataset_mixture dataset_mixer dataset_splits dataset_configs model_init_kwargs use_cache "
+     "hub_model_revision system_prompt benchmarks callbacks hub_always_push "
+     "average_tokens_across_devices dataset_config packing_strategy "
+     "wandb_entity wandb_project auto_insert_empty_system_msg"},
 };
 
 constexpr Flag llama_factory_table[] = {

@@ -80,7 +80,12 @@ std::string other_tree(const std::string& text) {
       {"device_train_microbatch_size:", "LLM Foundry"},
       {"ici_fsdp_parallelism:", "MaxText"},
       {"\"tensor_parallel_degree\"", "PaddleNLP"},
-      {"litgpt", "LitGPT"}};
+      {"litgpt", "LitGPT"},
+      {"\nwith_tracking:", "open-instruct"},
+      {"\nuse_slow_tokenizer:", "open-instruct"},
+      {"actor_rollout_ref:", "verl"},
+      {"rollout_backend:", "ChatLearn"},
+      {"nemo_automodel", "NeMo Automodel"}};
   for (const auto& [mark, name] : marks)
     if (has(text, mark))
       return "is a configuration of " + std::string(name) +
@@ -155,6 +160,27 @@ void settle_values(Framework framework, Launch& launch, Draft& draft) {
   launch.settings = std::move(kept);
 }
 
+/// Names that Megatron-LM had until 2022.
+void rename_older(std::vector<Setting>& settings) {
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const Setting from = settings[i];
+    if (from.name == "--model-parallel-size") {
+      settings[i].name = "--tensor-model-parallel-size";
+      settings[i].written = from.name;
+    }
+    if (from.name != "--checkpoint-activations") continue;
+    settings[i] = {"--recompute-granularity", {"full"}, from.place, false, from.name};
+    settings.push_back({"--recompute-method", {"uniform"}, from.place, false, from.name});
+  }
+}
+
+/// Where arguments of a script are missing, each flag that hangs on one is wrong for that reason
+/// alone.
+void ask_for_arguments(const Launch& launch, const std::string& unset, Draft& draft) {
+  if (lacks_arguments(launch.missing) && !draft.wrong().empty())
+    throw InputError({{{launch.file}, {}, without_arguments + unset}});
+}
+
 }  // namespace
 
 ShellInputs inputs_of(const ImportOptions& options) {
@@ -171,9 +197,13 @@ ShellInputs inputs_of(const ImportOptions& options) {
 std::optional<std::int64_t> import_flags(Framework framework, Launch launch,
                                          const ImportOptions& options, Draft& draft) {
   for (const Diagnostic& note : launch.notes) draft.note(note);
+  if (launch.one_node && !options.devices) draft.note(*launch.one_node);
   refuse_other_programs(launch);
+  rename_older(launch.settings);
   refuse_other_steps(framework, launch.settings);
+  const std::string unset = launch.unset;
   settle_values(framework, launch, draft);
+  ask_for_arguments(launch, unset, draft);
   check_settings(framework, launch.settings, options.ignore_unknown, draft, launch.program);
   refuse_without_model(launch, draft);
   drop_switched_off(launch.settings);
@@ -333,12 +363,16 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
   }
   if (yaml && is_mindspeed_fsdp2(text)) return named("mindspeed-fsdp2");
   if (yaml && is_mindformers(text)) return named("mindformers");
+  if (const auto other = yaml ? other_tree(text) : std::string(); !other.empty())
+    throw InputError({{{path}, {}, other}});
   if (yaml && is_nemo(text)) return named("nemo");
   if (ending == "json" && is_graph(text)) return named("graph");
   if (ending == "json" && is_deepspeed(text)) return named("deepspeed");
   if (ending == "json" && is_hugging_face(text)) return named("huggingface");
-  const std::string other = yaml || ending == "json" ? other_tree(text) : std::string();
-  if (!other.empty()) throw InputError({{{path}, {}, other}});
+  if (const auto other = ending == "json" ? other_tree(text) : std::string(); !other.empty())
+    throw InputError({{{path}, {}, other}});
+  if (yaml && has(text, "stepcast: 1"))
+    throw InputError({{{path}, {}, "is a file of Stepcast; did you mean stepcast run " + path + "?"}});
   if (yaml || ending == "json")
     throw InputError(
         {{{path},
@@ -364,8 +398,8 @@ std::vector<std::string> import_kinds() {
 
 bool is_launch_file(const std::string& path, const SearchPath& search) {
   const std::string ending = launch::ending_of(path);
-  if (ending == "sh" || ending == "bash" || ending == "args" || ending == "toml" || ending == "py")
-    return true;
+  constexpr std::string_view scripts[] = {"sh", "bash", "slurm", "sbatch", "args", "toml", "py"};
+  if (std::ranges::find(scripts, ending) != std::end(scripts)) return true;
   if (is_folder(path)) return is_file(std::filesystem::path(path) / "config.json");
   const bool json = ending == "json";
   if (ending != "yaml" && ending != "yml" && !json && !launch::is_log(path)) return false;

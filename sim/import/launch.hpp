@@ -27,6 +27,7 @@ struct Launch {
   /// Texts that here-documents of a script wrote, by the last name of the file.
   std::map<std::string, std::string> files = {};
   std::vector<Diagnostic> notes = {};  ///< what was met and not followed, each with its place
+  std::optional<Diagnostic> one_node = {};  ///< noted where the user does not say how many devices
   /// Names of variables that a script asks for and nobody sets, each with its first place.
   std::vector<std::pair<std::string, Place>> missing = {};
   std::string unset = {};                     ///< the same in words, with what to give
@@ -44,6 +45,10 @@ struct ShellInputs {
 /// The launch of a shell script or a list of arguments; `text` is that of the file. Throws
 /// InputError: what cannot be followed, no launch, several launches.
 Launch read_shell(const std::string& path, const std::string& text, const ShellInputs& inputs = {});
+/// Whether a script asks for several arguments, `$1` and on, that nobody gives, and how that is
+/// said.
+bool lacks_arguments(const std::vector<std::pair<std::string, Place>>& missing);
+inline const std::string without_arguments = "takes arguments, which are not given";
 /// Whether a value is what a command would have printed.
 bool is_unknown(const std::string& word);
 

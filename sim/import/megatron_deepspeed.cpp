@@ -165,6 +165,7 @@ std::optional<std::int64_t> import_megatron_deepspeed_launch(const std::string& 
                                                              const ImportOptions& options,
                                                              Draft& draft) {
   refuse_other_programs(launch);
+  refuse_other_steps(Framework::megatron, launch.settings);
   check_settings(Framework::megatron_deepspeed, launch.settings, options.ignore_unknown, draft,
                  launch.program);
   const std::vector<Setting> settings = launch.settings;

@@ -112,9 +112,8 @@ void import_feed_forward(MegatronLaunch& launch, std::int64_t hidden) {
 
 void import_vocabulary(MegatronLaunch& launch) {
   if (launch.draft.given("model.vocabulary")) return;
-  if (const Setting* padded = launch.flag("--padded-vocab-size"))
-    return launch.draft.set("model.vocabulary", launch.args.count_or("--padded-vocab-size", 1),
-                            {padded});
+  if (const Setting* padded = launch.args.find({"--padded-vocab-size", "--pad-vocab-size-to"}))
+    return launch.draft.set("model.vocabulary", launch.args.count_or(padded->name, 1), {padded});
   const Setting* size = launch.flag("--vocab-size");
   if (size == nullptr) {
     launch.draft.wrong({{},
@@ -141,12 +140,16 @@ void import_position(MegatronLaunch& launch) {
   const std::string type = launch.args.text("--position-embedding-type", "learned_absolute");
   if (rotary != nullptr || type == "rope" || type == "yarn" || type == "mrope")
     return launch.draft.set("model.position", std::string("rope"), {kind, rotary});
-  if (type == "none") return launch.draft.set("model.position", std::string("none"), {kind});
+  const bool biased = type == "alibi" || type == "ALiBi";
+  if (biased)
+    launch.draft.note(*kind, "is not modelled: a number for each distance, added to the scores");
+  if (biased || type == "none")
+    return launch.draft.set("model.position", std::string("none"), {kind});
   if (type != "learned_absolute")
     return launch.args.fail("--position-embedding-type",
                             "is '" + type +
                                 "', which no value of model.position says, allowed: "
-                                "learned_absolute, rope, yarn, mrope, none");
+                                "learned_absolute, rope, yarn, mrope, alibi, none");
   const Setting* positions = launch.flag("--max-position-embeddings");
   const Setting* sequence = launch.args.find({"--seq-length", "--encoder-seq-length"});
   if (positions == nullptr && sequence == nullptr) return;

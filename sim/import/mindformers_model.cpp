@@ -17,10 +17,11 @@ void import_attention(Recipe& r, std::int64_t hidden) {
     return;
   }
   r.draft.set("model.attention.kind", std::string("gqa"), {});
-  r.set("model.attention.kv_heads", r.count({"n_kv_heads", "num_key_value_heads"}).value_or(heads),
-        {"n_kv_heads", "num_key_value_heads"});
-  if (const auto width = r.count({"head_dim"}))
-    r.set("model.attention.head_dim", *width, {"head_dim"});
+  r.set("model.attention.kv_heads",
+        r.count({"n_kv_heads", "num_key_value_heads", "multi_query_group_num"}).value_or(heads),
+        {"n_kv_heads", "num_key_value_heads", "multi_query_group_num"});
+  if (const auto width = r.count({"head_dim", "kv_channels"}))
+    r.set("model.attention.head_dim", *width, {"head_dim", "kv_channels"});
   else if (heads > 0 && hidden % heads == 0)
     r.draft.set("model.attention.head_dim", hidden / heads, {}, "hidden / heads");
   if (const Setting* norm = r.field({"use_qk_norm", "qk_layernorm"});
@@ -31,8 +32,8 @@ void import_attention(Recipe& r, std::int64_t hidden) {
 void import_feed_forward(Recipe& r, std::int64_t hidden) {
   r.draft.set("model.ffn.kind", std::string(r.gpt2 ? "gelu" : "swiglu"),
               {r.field({"type", "model_type"})});
-  if (const auto width = r.count({"intermediate_size"}))
-    return r.set("model.ffn.hidden", *width, {"intermediate_size"});
+  if (const auto width = r.count({"intermediate_size", "ffn_hidden_size"}))
+    return r.set("model.ffn.hidden", *width, {"intermediate_size", "ffn_hidden_size"});
   if (r.gpt2) return r.draft.set("model.ffn.hidden", 4 * hidden, {}, "4 x hidden");
   const Setting* factor = r.field({"ffn_dim_multiplier"});
   const double times =
@@ -108,7 +109,7 @@ void import_experts(Recipe& r) {
   draft.set("model.moe.top_k", either("num_experts_chosen", {"num_experts_per_tok"}).value_or(1),
             {moe("num_experts_chosen"), r.field({"num_experts_per_tok"})});
   const std::int64_t width = either("moe_intermediate_size", {"moe_intermediate_size"})
-                                 .value_or(r.needed({"intermediate_size"}));
+                                 .value_or(r.needed({"intermediate_size", "ffn_hidden_size"}));
   draft.set("model.moe.expert_hidden", width,
             {moe("moe_intermediate_size"), r.field({"moe_intermediate_size"})});
   const std::int64_t shared = either("shared_expert_num", {"n_shared_experts"}).value_or(0);
@@ -149,10 +150,11 @@ void import_model(Recipe& r) {
   import_attention(r, hidden);
   import_feed_forward(r, hidden);
   if (!draft.given("model.vocabulary"))
-    r.set("model.vocabulary", r.needed({"vocab_size"}), {"vocab_size"});
+    r.set("model.vocabulary", r.needed({"vocab_size", "padded_vocab_size"}),
+          {"vocab_size", "padded_vocab_size"});
   if (r.mtp > 0) r.set("model.mtp_layers", r.mtp, {"mtp_depth", "num_nextn_predict_layers"});
   const Setting* kind = r.field({"type", "model_type"});
-  const Setting* bias = r.field({"qkv_has_bias", "attention_bias"});
+  const Setting* bias = r.field({"qkv_has_bias", "attention_bias", "add_qkv_bias"});
   const Setting* tied = r.field({"tie_word_embeddings"});
   const Setting* sandwich = r.field({"sandwich_norm"});
   draft.set("model.norm",
@@ -165,8 +167,10 @@ void import_model(Recipe& r) {
                         : bias != nullptr && r.args.on(bias->name) ? "qkv"
                                                                    : "none"),
             {bias, kind});
-  draft.set("model.tied_embeddings", r.gpt2 || (tied != nullptr && r.args.on(tied->name)),
-            {tied, kind});
+  const Setting* untied = r.field({"untie_embeddings_and_output_weights"});
+  const bool said =
+      tied != nullptr ? r.args.on(tied->name) : untied != nullptr && !r.args.on(untied->name);
+  draft.set("model.tied_embeddings", r.gpt2 || said, {tied != nullptr ? tied : untied, kind});
   const std::int64_t positions = r.count({"max_position_embeddings", "max_position_embedding"})
                                      .value_or(r.count({"seq_length"}).value_or(1));
   draft.set("model.position",

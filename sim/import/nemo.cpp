@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "imported_adapters.hpp"
 #include "stepcast/base/foreign_document.hpp"
+#include "stepcast/base/text.hpp"
 #include "structured.hpp"
+#include "unknown_names.hpp"
 
 // NeMo's and Megatron-Bridge's YAML say Megatron's flags by other names: they become those.
 namespace stepcast::launch {
@@ -12,6 +15,74 @@ namespace {
 bool is_true(const Setting& setting) {
   return !setting.words.empty() &&
          (setting.words.front() == "true" || setting.words.front() == "True");
+}
+
+std::string section_of(const std::string& name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string::npos ? std::string() : name.substr(0, dot);
+}
+
+/// What OmegaConf puts in for `${.hidden_size}` of the same section, `${..name}` of the one above,
+/// `${trainer.precision}` and `${multiply:4, ${.hidden_size}}`; others stay as they are written.
+class Interpolation {
+ public:
+  explicit Interpolation(const std::vector<Setting>& all) : all_{all} {}
+
+  std::string text(std::string text, const std::string& section, int depth = 0) const {
+    constexpr int deepest = 16;
+    for (std::size_t open = text.rfind("${"); open != std::string::npos && depth < deepest;
+         open = open == 0 ? std::string::npos : text.rfind("${", open - 1)) {
+      const std::size_t close = text.find('}', open);
+      if (close == std::string::npos) break;
+      const std::string inside = text.substr(open + 2, close - open - 2);
+      const auto found =
+          inside.find(':') == std::string::npos ? named(inside, section, depth) : computed(inside);
+      if (found) text.replace(open, close + 1 - open, *found);
+    }
+    return text;
+  }
+
+ private:
+  std::optional<std::string> named(std::string name, std::string section, int depth) const {
+    const bool relative = name.starts_with('.');
+    if (relative) name.erase(0, 1);
+    for (; relative && name.starts_with('.'); name.erase(0, 1)) section = section_of(section);
+    if (relative && !section.empty()) name = section + "." + name;
+    const auto is = [&](const Setting& s) {
+      return s.name == name || "training." + s.name == name;  // which it stands below
+    };
+    const auto found = std::ranges::find_if(all_, is);
+    if (found == all_.end() || found->words.size() != 1) return {};
+    return text(found->words.front(), section_of(found->name), depth + 1);
+  }
+
+  static std::optional<std::string> computed(const std::string& inside) {
+    const std::size_t colon = inside.find(':'), comma = inside.find(',');
+    if (comma == std::string::npos) return {};
+    const auto a =
+        parse_count(trimmed(std::string_view(inside).substr(colon + 1, comma - colon - 1)));
+    const auto b = parse_count(trimmed(std::string_view(inside).substr(comma + 1)));
+    const std::string_view name = std::string_view(inside).substr(0, colon);
+    if (!a || !b || *b == 0) return {};
+    const double value = name == "multiply"       ? *a * *b
+                         : name == "divide_floor" ? std::floor(*a / *b)
+                         : name == "divide_ceil"  ? std::ceil(*a / *b)
+                                                  : -1;
+    constexpr double most = 1e15;
+    if (value < 0 || value > most) return {};
+    return std::to_string(static_cast<std::int64_t>(value));
+  }
+
+  const std::vector<Setting>& all_;
+};
+
+std::vector<Setting> interpolated(std::vector<Setting> settings) {
+  const std::vector<Setting> written = settings;
+  const Interpolation interpolation{written};
+  for (Setting& setting : settings)
+    for (std::string& word : setting.words)
+      word = interpolation.text(word, section_of(setting.name));
+  return settings;
 }
 
 struct Translation {
@@ -199,6 +270,23 @@ void import_peft(const std::vector<Setting>& settings, Draft& draft) {
   if (kind != nullptr) draft.expect(*kind);
 }
 
+/// Files whose sizes stand in a checkpoint, and models that are no decoder.
+void refuse_other_models(const std::vector<Setting>& settings) {
+  const auto find = [&](std::string_view name) -> const Setting* {
+    const auto found = std::ranges::find(settings, name, &Setting::name);
+    return found == settings.end() ? nullptr : &*found;
+  };
+  if (const Setting* head = find("model.bert_binary_head"))
+    throw InputError({{head->place, head->name, std::string(what_bert_is)}});
+  const Setting* checkpoint = find("model.restore_from_path");
+  if (checkpoint == nullptr) checkpoint = find("restore_from_path");
+  if (checkpoint != nullptr && find("model.num_layers") == nullptr &&
+      find("model.hidden_size") == nullptr)
+    throw InputError({{checkpoint->place, checkpoint->name,
+                       "names a checkpoint, which holds the sizes of the model and is not read; "
+                       "add them to the section model, as the file of its pretraining has them"}});
+}
+
 }  // namespace
 
 std::optional<std::int64_t> import_nemo(const std::string& path, const std::string& text,
@@ -209,8 +297,10 @@ std::optional<std::int64_t> import_nemo(const std::string& path, const std::stri
     root = Node(*below);
   Translation all;
   all.launch.file = path;
+  const std::vector<Setting> read = interpolated(flattened(root));
+  refuse_other_models(read);
   const std::vector<Setting> settings =
-      checked(Framework::nemo, with_precision(flattened(root)), options, draft);
+      checked(Framework::nemo, with_precision(read), options, draft);
   for (const Setting& setting : settings) {
     if (options.devices &&
         (setting.name == "trainer.num_nodes" || setting.name == "trainer.devices"))

@@ -78,10 +78,11 @@ void check_number(const Setting& setting, Draft& draft) {
   const auto value = parse_number(setting.words.front());
   if (!value) return;
   const std::string_view name = setting.name;
-  const bool may_be_all =
-      holds_one_of(name, {"step", "sample", "iter", "rank", "limit", "top", "token", "tocken",
-                          "-id", "_id", "every", "graphs", "mode", "device", "seed"});
-  if (*value < 0 && !(may_be_all && *value >= -1) && !holds_one_of(name, {"tocken", "seed"}))
+  const bool may_be_all = holds_one_of(
+      name, {"step", "sample", "iter", "rank", "limit", "top", "token", "tocken", "-id", "_id",
+             "every", "graphs", "mode", "device", "seed", "epoch", "interval", "pad", "length"});
+  const bool may_be_any = holds_one_of(name, {"tocken", "seed", "ignore_token_id", "ignore_index"});
+  if (*value < 0 && !(may_be_all && *value >= -1) && !may_be_any)
     return draft.wrong(
         {setting.place, setting.shown(), "is " + setting.words.front() + ", allowed: 0 or more"});
   if (*value > 1 && holds_one_of(name, {"dropout", "rotary-percent", "rotary_percent", "fraction",

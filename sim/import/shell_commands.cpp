@@ -22,7 +22,7 @@ bool one_of(const std::string& word, std::initializer_list<std::string_view> all
   return std::ranges::find(all, word) != all.end();
 }
 
-/// A training script with flags behind it, or the program of ms-swift.
+/// A training script with flags behind it or three words `key=value`, or the program of ms-swift.
 bool launches(const std::vector<Traced>& words) {
   if (words.size() > 2 && last_name(words[0].text) == "swift" &&
       one_of(words[1].text, {"sft", "pt"}))
@@ -31,7 +31,11 @@ bool launches(const std::vector<Traced>& words) {
     return w.text.ends_with(".py") || w.text == "-m" || w.text == "--module";
   };
   const auto program = std::ranges::find_if(words, is_program);
-  return program != words.end() && std::any_of(program, words.end(), [](const Traced& w) {
+  if (program == words.end()) return false;
+  const auto pairs = std::count_if(program, words.end(), [](const Traced& w) {
+    return !w.text.starts_with('-') && w.text.find('=') != std::string::npos;
+  });
+  return pairs >= 3 || std::any_of(program, words.end(), [](const Traced& w) {
            return w.text.starts_with("--") && w.text.size() > 2;
          });
 }
@@ -196,14 +200,15 @@ Truth Shell::run_words(const Command& command, const std::vector<Traced>& words)
     }
     return run_text(text, origin);
   }
+  // A command that is printed, `echo $CMD`, launches nothing.
+  if (one_of(first, {"true", ":", "echo", "printf", "ulimit", "cat", "mkdir", "cd", "pushd", "popd",
+                     "sleep", "wait", "tee"}))
+    return Truth::yes;
   if (launches(words)) {
     state_.launches.push_back(words);
     return Truth::unknown;
   }
   if (runs_its_text(command, words)) return Truth::unknown;
-  if (one_of(first, {"true", ":", "echo", "printf", "ulimit", "cat", "mkdir", "cd", "pushd", "popd",
-                     "sleep", "wait", "tee"}))
-    return Truth::yes;
   return first == "false" ? Truth::no : Truth::unknown;
 }
 

@@ -19,14 +19,21 @@ bool is_flag(const std::string& word) {
          (std::isalpha(static_cast<unsigned char>(word[2])) != 0);
 }
 
-/// The place behind the program of a launch: its flags begin there.
+/// The place behind the program of a launch: its flags begin there. It is the first file of Python
+/// or module that launches no other.
 std::size_t behind_program(const Words& words) {
-  const auto script =
-      std::ranges::find_if(words, [](const Traced& w) { return w.text.ends_with(".py"); });
-  if (script != words.end()) return static_cast<std::size_t>(script - words.begin()) + 1;
-  // `python -m package.train`, where -m of a launcher is not the last one.
-  for (std::size_t i = words.size(); i-- > 0;)
-    if (words[i].text == "-m" || words[i].text == "--module") return std::min(i + 2, words.size());
+  std::size_t launcher = 0;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& text = words[i].text;
+    if (text.ends_with(".py") && text.find('=') == std::string::npos) return i + 1;
+    if (text != "-m" && text != "--module") continue;
+    launcher = std::min(i + 2, words.size());
+    const std::string module = launcher == i + 2 ? words[i + 1].text : "";
+    const bool launches =
+        module.starts_with("torch.distributed") || module.find("launch") != std::string::npos;
+    if (!launches && module.find_first_not_of("0123456789") != std::string::npos) return launcher;
+  }
+  if (launcher > 0) return launcher;
   // `swift sft --model ..`
   return words.size() > 2 && !words[0].text.starts_with('-') && words[0].text.ends_with("swift")
              ? 2
@@ -136,9 +143,21 @@ void read_arguments(const shell::Shell& shell, const Words& words, Launch& launc
   launch.settings = settings_of(shell, words, 0, words.size());
 }
 
+/// Whether a program makes data, checkpoints or scores beside a training, by its name.
+bool trains_nothing(const Words& words) {
+  const std::size_t program = behind_program(words);
+  const std::string path = program > 0 ? words[program - 1].text : "";
+  const std::string name = path.substr(path.rfind('/') + 1);
+  constexpr std::string_view parts[] = {"process", "prepare", "convert", "merge",
+                                        "export",  "eval",    "download"};
+  return std::ranges::any_of(
+      parts, [&](std::string_view part) { return name.find(part) != std::string::npos; });
+}
+
 /// Of several launches the one with the most flags; two that differ are two questions.
-const Words& launch_of(const shell::Shell& shell) {
-  const auto& launches = shell.state().launches;
+Words launch_of(const shell::Shell& shell) {
+  std::vector<Words> launches = shell.state().launches;
+  if (!std::ranges::all_of(launches, trains_nothing)) std::erase_if(launches, trains_nothing);
   const auto most = std::ranges::max_element(launches, {}, [](const Words& w) { return w.size(); });
   for (const Words& other : launches) {
     const auto flags =
@@ -207,9 +226,9 @@ void add_one_node(const Words& words, const Slurm& slurm, Launch& launch) {
     return;
   const Setting& devices = *launch.devices_per_node;
   launch.nodes = Setting{"--nnodes", {"1"}, devices.place, false};
-  launch.notes.push_back({devices.place, devices.name,
-                          "is taken for one node, as --nnodes is not given; --devices N says "
-                          "another size"});
+  launch.one_node = Diagnostic{devices.place, devices.name,
+                               "is taken for one node, as --nnodes is not given; --devices N says "
+                               "another size"};
 }
 
 /// ` (not set here: $1 at line 3, NODES at line 7; give ..)`
@@ -228,6 +247,17 @@ std::string words_of_missing(const std::vector<std::pair<std::string, Place>>& m
   if (arguments) text += "; give arguments of the script after --";
   if (variables) text += "; give variables by --env NAME=VALUE";
   return text;
+}
+
+/// `NAME=<path to file> (e.g. /x)`, which no shell takes.
+std::string words_of_placeholder(const std::string& text, int line) {
+  std::istringstream lines(text);
+  std::string read;
+  for (int i = 0; i < line && std::getline(lines, read); ++i) continue;
+  const std::size_t open = read.find("=<");
+  return open == std::string::npos || read.find('>', open) == std::string::npos
+             ? ""
+             : "; replace the placeholder <..> in this line";
 }
 
 std::vector<std::pair<std::string, Place>> missing_of(const shell::Shell& shell) {
@@ -256,6 +286,13 @@ bool holds_flags_alone(const std::string& text) {
 
 }  // namespace
 
+bool lacks_arguments(const std::vector<std::pair<std::string, Place>>& missing) {
+  constexpr std::ptrdiff_t several = 3;
+  return std::ranges::count_if(missing, [](const auto& name) {
+           return name.first[0] >= '1' && name.first[0] <= '9';
+         }) >= several;
+}
+
 bool is_unknown(const std::string& word) {
   return word.find(shell::unknown_mark) != std::string::npos;
 }
@@ -281,7 +318,10 @@ Launch read_shell(const std::string& path, const std::string& text, const ShellI
     shell.run(path, text);
   } catch (const InputError& error) {
     std::vector<Diagnostic> all = error.diagnostics();
-    for (Diagnostic& d : all) d.message += words_of_missing(missing_of(shell));
+    const auto missing = missing_of(shell);
+    if (lacks_arguments(missing)) all.front().message = without_arguments;
+    for (Diagnostic& d : all)
+      d.message += words_of_missing(missing) + words_of_placeholder(text, d.place.line);
     throw InputError(std::move(all));
   }
   launch.missing = missing_of(shell);
@@ -304,7 +344,7 @@ Launch read_shell(const std::string& path, const std::string& text, const ShellI
     read_arguments(shell, words, launch);
     return launch;
   }
-  const Words& words = launch_of(shell);
+  const Words words = launch_of(shell);
   const std::size_t program = behind_program(words);
   read_launcher(shell, words, program, launch);
   if (program > 0) launch.program = words[program - 1].text;

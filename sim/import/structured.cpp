@@ -2,6 +2,8 @@
 
 #include <toml++/toml.h>
 
+#include "unknown_names.hpp"
+
 namespace stepcast::launch {
 namespace {
 
@@ -101,6 +103,7 @@ std::vector<Setting> checked_settings(Framework framework, const Node& root,
 
 std::vector<Setting> checked(Framework framework, std::vector<Setting> settings,
                              const ImportOptions& options, Draft& draft) {
+  refuse_other_steps(framework, settings);
   check_settings(framework, settings, options.ignore_unknown, draft);
   // What is ignored, or set to nothing, says nothing of the job.
   std::erase_if(settings, [&](const Setting& setting) {

@@ -400,7 +400,6 @@ std::optional<std::int64_t> import_form(const TrainerDefaults& form, const std::
     const auto flag = find_flag(form.framework, setting.name);
     if (setting.words.empty() && flag && flag->arity == Arity::any) setting.words = {"true"};
   }
-  refuse_other_steps(form.framework, launch.settings);
   std::vector<Setting> settings =
       checked(form.framework, std::move(launch.settings), options, draft);
   Arguments args{settings, draft.wrong()};
@@ -530,7 +529,14 @@ void read_environment_size(Launch& launch) {
 
 std::optional<std::int64_t> import_trainer(const std::string& path, const std::string& text,
                                            const ImportOptions& options, Draft& draft) {
-  Launch launch = read_shell(path, text, inputs_of(options));
+  // The configurations of TRL and the alignment handbook are the same flags as keys.
+  const bool yaml = path.ends_with(".yaml") || path.ends_with(".yml");
+  Launch launch = yaml ? launch_of_yaml(path, text) : read_shell(path, text, inputs_of(options));
+  if (yaml)
+    for (Setting& setting : launch.settings) {
+      setting.written = setting.name;
+      setting.name = "--" + setting.name.substr(0, setting.name.find('.'));
+    }
   add_accelerate(path, launch, draft);
   return import_form(trainer_form, path, std::move(launch), options, draft);
 }
@@ -558,7 +564,8 @@ std::string_view trainer_yaml_form(const std::string& text) {
   const bool named = line("model_name_or_path:");
   if (line("finetuning_type:") || (named && (line("cutoff_len:") || line("template:"))))
     return "llama-factory";
-  return {};
+  const bool other = line("with_tracking:") || line("use_slow_tokenizer:");  // open-instruct
+  return named && !other && line("per_device_train_batch_size:") ? "trainer" : std::string_view();
 }
 
 std::string_view trainer_shell_form(const std::string& path, const std::string& text) {

@@ -91,6 +91,22 @@ struct OtherStep {
 constexpr std::string_view of_megatron =
     "trains with Megatron-LM behind LLaMA-Factory, whose flags are not all in the file; give the "
     "arguments that its run prints (--arguments LOG)";
+constexpr std::string_view of_two_stacks =
+    "trains an encoder and a decoder, which no key has; allowed: a model that is a decoder alone";
+constexpr std::string_view of_images =
+    "trains a model that sees images, whose encoder no key has; a file without it says the "
+    "language "
+    "model alone";
+constexpr std::string_view of_text = "generates text: no training step is in it";
+constexpr std::string_view of_evaluation = "evaluates a model: no training step is in it";
+constexpr std::string_view of_checkpoint = "converts a checkpoint: no training step is in it";
+constexpr std::string_view of_data = "prepares data: no training step is in it";
+constexpr std::string_view of_mamba = "trains Mamba layers, which no key has";
+constexpr std::string_view of_neighbours =
+    "trains beside neighbours that it reads (RETRO), which no key has";
+constexpr std::string_view of_preferences =
+    "trains by preferences or rewards, with models beside the one, which no key has; without them "
+    "the training of the same sizes is forecast";
 constexpr OtherStep other_steps[] = {
     {Framework::llama_factory, "use_kt",
      "keeps experts on processors of the host and multiplies there (KTransformers), which no key "
@@ -120,11 +136,84 @@ constexpr OtherStep other_steps[] = {
      "trains a model of rewards, whose head no key has"},
     {Framework::megatron, "--perform-rl-step",
      "trains by reinforcement learning, whose generation no key has"},
+    {Framework::megatron, "--decoder-num-layers", of_two_stacks},
+    {Framework::megatron, "--decoder-seq-length", of_two_stacks},
+    {Framework::megatron, "--encoder-pipeline-model-parallel-size", of_two_stacks},
+    {Framework::megatron, "--encoder-tensor-model-parallel-size", of_two_stacks},
+    {Framework::megatron, "--bert-no-binary-head", what_bert_is},
+    {Framework::megatron, "--mask-prob", what_bert_is},
+    {Framework::megatron, "--bert-head-hidden-size", what_bert_is},
+    {Framework::megatron, "--img-h", of_images},
+    {Framework::megatron, "--patch-dim", of_images},
+    {Framework::megatron, "--retro-add-retriever", of_neighbours},
+    {Framework::megatron, "--retro-workdir", of_neighbours},
+    {Framework::megatron, "--hybrid-attention-ratio", of_mamba},
+    {Framework::megatron, "--export-dir",
+     "exports or quantizes a model: no training step is in it"},
+    {Framework::megatron, "--target-tensor-model-parallel-size", of_checkpoint},
+    {Framework::megatron, "--eval-only", of_evaluation},
+    {Framework::megatron, "--results_path", of_evaluation},
+    {Framework::megatron, "--max-tokens-to-oom", of_text},
+    {Framework::megatron, "--out-seq-length", of_text},
+    {Framework::nemo, "inference.", of_text},
+    {Framework::nemo, "model.mm_cfg.", of_images},
+    {Framework::nemo, "model.vision.", of_images},
+    {Framework::nemo, "model.virtual_prompt_style",
+     "trains prompts (p-tuning) or adapters between layers, which no key has"},
+    {Framework::nemo, "model.encoder.", of_two_stacks},
+    {Framework::nemo, "model.mcore_t5", of_two_stacks},
+    {Framework::nemo, "model.vision_pretraining_type", of_images},
+    {Framework::trainer, "--beta", of_preferences},
+    {Framework::trainer, "--max_prompt_length", of_preferences},
+    {Framework::trainer, "--num_generations", of_preferences},
+    {Framework::trainer, "--reward_funcs", of_preferences},
+    {Framework::trainer, "--reward_model", of_preferences},
+    {Framework::mindformers, "model.model_config.boost_model_name", of_text},
+    {Framework::mindformers, "model.model_config.quantization_config.", of_text},
     {Framework::primus, "--num-joint-layers", "trains a diffusion model, whose layers no key has"},
     {Framework::primus, "lora.enabled",
      "trains adapters, which are not read of Primus; give the file without lora, and --set "
      "training.adapters.rank=N"},
 };
+
+/// Programs of Megatron-LM and its like that train no decoder, or do not train, by parts of their
+/// names; `vocab.txt` is a list of words as BERT has it.
+void refuse_by_program(const Launch& launch) {
+  constexpr std::pair<std::string_view, std::string_view> programs[] = {
+      {"pretrain_bert", what_bert_is},
+      {"pretrain_ict", what_bert_is},
+      {"pretrain_t5", of_two_stacks},
+      {"pretrain_mamba", of_mamba},
+      {"pretrain_vision", of_images},
+      {"pretrain_vlm", of_images},
+      {"pretrain_retro", of_neighbours},
+      {"text_generation", of_text},
+      {"generate", of_text},
+      {"inference", of_text},
+      {"evaluat", of_evaluation},
+      {"lm_eval", of_evaluation},
+      {"convert", of_checkpoint},
+      {"hf2mcore", of_checkpoint},
+      {"hf2megatron", of_checkpoint},
+      {"preprocess", of_data}};
+  const std::string name = launch.program.substr(launch.program.rfind('/') + 1);
+  if (launch.program.ends_with("launcher_scripts/main.py"))
+    throw InputError({{{launch.file},
+                       {},
+                       "launches NeMo Framework Launcher with a configuration of its conf/ that "
+                       "says everything; give that YAML file"}});
+  const auto* found = std::ranges::find_if(
+      programs, [&](const auto& program) { return name.find(program.first) != std::string::npos; });
+  if (found != std::end(programs))
+    throw InputError({{{launch.file},
+                       {},
+                       "launches " + launch.program + ", which " + std::string(found->second)}});
+  for (const Setting& setting : launch.settings)
+    if (setting.words.size() == 1 &&
+        ((setting.name == "--vocab-file" && setting.words.front().ends_with("vocab.txt")) ||
+         (setting.name == "--tokenizer-type" && setting.words.front().starts_with("Bert"))))
+      throw InputError({{setting.place, setting.shown(), std::string(what_bert_is)}});
+}
 
 }  // namespace
 
@@ -182,6 +271,7 @@ void refuse_without_model(const Launch& launch, const Draft& draft) {
 }
 
 void refuse_other_programs(const Launch& launch) {
+  refuse_by_program(launch);
   constexpr std::size_t few = 3;
   if (launch.other_words < few || launch.other_words < launch.settings.size()) return;
   throw InputError(

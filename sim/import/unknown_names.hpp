@@ -8,6 +8,10 @@
 /// file of another kind.
 namespace stepcast::launch {
 
+/// Why BERT is refused.
+inline constexpr std::string_view what_bert_is =
+    "trains BERT, whose tokens see those behind them and whose heads no key has";
+
 /// Refuses them, or notes them where they may be passed over. A name that has an effect in another
 /// framework may not. `all`: how many settings there are. Throws InputError where a third of them
 /// is unknown, as that is another kind of file.

@@ -244,6 +244,7 @@ inline const std::vector<Trial> nemo_trials{
     {"model.bf16", "true", {{"trainer.precision", gone}}},
     {"model.normalization", "rmsnorm"},
     {"model.add_qkv_bias", "true", {{"model.bias", "false"}}},
+    {"model.qkv_bias", "true", {{"model.bias", "false"}}},
     {"model.activation", "fast-swiglu"},
     {"model.activations_checkpoint_method",
      "uniform",
