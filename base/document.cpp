@@ -9,6 +9,7 @@
 #include "read_file.hpp"
 #include "scale_value.hpp"
 #include "stepcast/base/confined_files.hpp"
+#include "stepcast/base/presets_called.hpp"
 #include "stepcast/base/text.hpp"
 #include "swap_preset.hpp"
 
@@ -246,6 +247,29 @@ class Loader {
     }
   }
 
+  /// `H100` of `8xH100` and of `H100x64`.
+  static std::string without_count(const std::string& name) {
+    constexpr std::string_view digits = "0123456789";
+    const std::size_t front = name.find_first_not_of(digits);
+    const std::size_t last = name.find_last_not_of(digits);
+    if (front != std::string::npos && front > 0 && name[front] == 'x') return name.substr(front + 1);
+    const bool counted = last != std::string::npos && last + 1 < name.size() && name[last] == 'x';
+    return counted ? name.substr(0, last) : name;
+  }
+
+  /// Presets that go by a name that is that of no file.
+  std::string other_names(const std::string& path, const std::string& name) const {
+    const std::string folder = path.substr(0, path.find('.')) + "s";
+    std::string hint = file_hint(short_name(path, name), {}, search_);
+    if (!hint.empty()) return hint;
+    const std::vector<std::string> called = presets_called(name, folder, search_);
+    if (called.empty()) return ", see stepcast list " + folder;
+    constexpr std::size_t most = 3;
+    for (std::size_t i = 0; i < std::min(most, called.size()); ++i)
+      hint += (i == 0 ? "; did you mean " : ", ") + called[i];
+    return hint + (called.size() > most ? " or others" : "") + "? See stepcast list " + name;
+  }
+
   std::string missing(const std::string& path, const std::string& name,
                       const fs::path& directory) const {
     // `meta-llama/Llama-3-8B` means the preset of its last part.
@@ -255,8 +279,7 @@ class Loader {
         is_file ? std::string() : short_name(path, file.filename().string());
     std::string hint = short_form.empty() ? short_form : file_hint(short_form, directory, search_);
     if (hint.empty()) hint = file_hint(name, directory, search_);
-    if (hint.empty() && !short_form.empty())
-      hint = ", see stepcast list " + name + ", which knows other names, too";
+    if (hint.empty() && !short_form.empty()) hint = other_names(path, without_count(name));
     const std::string what = "names '" + shortened(name) + "', which does not exist";
     if (is_confined()) return what + hint;  // where presets are is no business of strangers
     std::vector<std::string> places{directory.empty() ? "." : directory.string()};
@@ -364,6 +387,10 @@ std::string read_document_text(const std::string& path, const SearchPath& search
   if (!path.empty() && path != "-" && !find_file(path, {}, search)) {
     std::string hint = preset_hint(path, search);
     if (hint.empty()) hint = file_hint(path, {}, search);
+    if (hint.empty() && path.find('=') != std::string::npos)
+      hint = "; did you mean --set " + path + "?";
+    if (hint.empty() && format == yaml_file && !is_confined())
+      hint = ", allowed: a YAML file, or a shipped one, see stepcast list";
     // Without a hint read_file() says what is allowed.
     if (!hint.empty()) refuse({path}, {}, "does not exist" + hint);
   }
@@ -406,6 +433,8 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
   if (parts.empty() || parts.size() > longest || std::ranges::count(parts, std::string{}) > 0) {
     refuse(place, {}, "has no path of keys before '=', allowed: --set path.to.key=value");
   }
+  if (assignment.substr(0, equals).find_first_of(" \t") != std::string::npos)
+    refuse(place, {}, "has a blank before '=', allowed: --set path.to.key=value");
   const std::string path = assignment.substr(0, equals);
   if (assignment.compare(equals + 1, 2, "*=") == 0)
     return scale_value(root, path, assignment.substr(equals + 3), place);

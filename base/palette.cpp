@@ -22,7 +22,7 @@ constexpr std::array shades{
     Shade{"fleet", "#37474f", "#b5c3cb", 240},
     // Units of the pipeline.
     Shade{"forward", "#2f6fb5", "#5b9be0", 68}, Shade{"backward", "#4f9fd3", "#7cc4ef", 74},
-    Shade{"weight", "#6f9d8c", "#7fae9c", 108}, Shade{"beside", "#7d8fa3", "#8496ab", 103},
+    Shade{"weight", "#6f9d8c", "#7fae9c", 108}, Shade{"beside", "#1d4472", "#cfe0f7", 24},
     // Kinds of memory.
     Shade{"parameters", "#2f6fb5", "#5b9be0"}, Shade{"gradients", "#4f9fd3", "#7cc4ef"},
     Shade{"optimizer", "#6f9d8c", "#7fae9c"}, Shade{"activations", "#e69f00", "#f0b429"},

@@ -13,7 +13,7 @@ constexpr std::size_t longest_key = 1000;  ///< a key that the library would tak
 /// What no plain word begins with.
 constexpr std::string_view indicators = ",[]{}#&*!|>'\"%@`";
 /// What a word within a flow may not have, to be read here.
-constexpr std::string_view flow_breaks = ",[]{}?:#&*!|>'\"%@`";
+constexpr std::string_view flow_breaks = ",[]{}?:#&*!|>'\"%`";
 
 /// Thrown and caught here: the text is for the library.
 struct NotPlain {};
@@ -274,6 +274,7 @@ class PlainParser {
     const char first = line.text[at];
     if (first == '[' || first == '{') return flow(line, at);
     if (first == '"' || first == '\'') return quoted(line, at);
+    if (first == '@') throw NotPlain{};  // reserved there, and a letter inside of a word
     const std::size_t end = std::min(line.text.find_first_of(flow_breaks, at), line.text.size());
     const std::string_view word = without_blanks(line.text.substr(at, end - at));
     if (word.empty() || word.size() > longest_key || word.starts_with("- ") || word == "-")

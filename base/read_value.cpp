@@ -33,8 +33,17 @@ std::string comma_hint(const Node& node) {
   return "; thousands are written " + digits;
 }
 
+/// What to do with a list where one value is wanted.
+std::string list_hint(const Node& node, const std::string& allowed) {
+  if (node.kind != Node::Kind::list || allowed.find("list") != std::string::npos) return {};
+  const bool one = node.items.size() == 1 && node.items.front().kind == Node::Kind::scalar;
+  return "; one value is wanted" + (one ? ", " + shortened(node.items.front().text) : "") +
+         ": several are for plans and sweeps";
+}
+
 std::string not_this(const Node& node, const std::string& allowed) {
-  return "is " + quoted(node) + ", allowed: " + allowed + comma_hint(node);
+  return "is " + quoted(node) + ", allowed: " + allowed + comma_hint(node) +
+         list_hint(node, allowed);
 }
 
 std::string out_of_range(const Node& node, const Range& range, std::string_view unit) {

@@ -16,10 +16,8 @@ struct Spread {
 };
 
 Spread spread_of(const ClusterSpec& cluster, const ParallelPlan& plan, GroupKind kind) {
-  ParallelPlan stage = plan;  // the groups of layers lie in one
-  stage.pp = stage.vpp = 1;
-  const Placement placement{stage};
-  const std::vector<Rank> members = placement.group(kind, Rank{0});
+  // Where stages run faster than other coordinates, they lie between the ranks of a group.
+  const std::vector<Rank> members = Placement{plan}.group(kind, Rank{0});
   // Consecutive ranks fill nodes and super-nodes, so that those of rank 0 are the first ones.
   const auto near = [&](std::int64_t devices) {
     return static_cast<double>(std::ranges::count_if(

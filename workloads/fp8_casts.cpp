@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "fp8_scales.hpp"
 #include "stepcast/workloads/rewrites.hpp"
 #include "stepcast/workloads/states.hpp"
 
@@ -10,9 +11,7 @@ namespace {
 using Recipe = TrainingSpec::Fp8Recipe;
 using Scales = KernelSpec::Scales;
 
-constexpr double fp8 = 1;        ///< bytes of an element
-constexpr double mx_group = 32;  ///< elements that share a scale of one byte
-constexpr double block = 128;    ///< elements that share a scale in FP32
+constexpr double fp8 = 1;  ///< bytes of an element
 
 /// Elements of the operands of a product, and the kernels that each takes.
 struct Operands {
@@ -76,15 +75,15 @@ void cast_by_rows(LayerItems& out, const Operator& op, const Operands& o) {
 /// needed: weight gradients read both operands by channel, and input gradients the transposed
 /// weights, because FP8 products take operands in one order alone.
 void cast_by_product(LayerItems& out, const Operator& op, const Operands& o) {
-  const double scale = single_bytes / block;  // of an element
   if (adds_gradients(op)) {
-    put_beside(out, op, " input by channel", o.kernels, (2 * fp8 + 2 * scale) * o.left);
-    put_beside(out, op, " gradient by channel", o.kernels, (half_bytes + fp8 + scale) * o.right);
+    put_beside(out, op, " input by channel", o.kernels, (2 * fp8 + 2 * tile_scale) * o.left);
+    put_beside(out, op, " gradient by channel", o.kernels,
+               (half_bytes + fp8 + tile_scale) * o.right);
     return;
   }
   if (op.fp8 == Fp8::casts)
-    put_beside(out, op, " to fp8", o.kernels, (half_bytes + fp8 + scale) * o.left);
-  put_beside(out, op, " scales order", o.kernels, 2 * scale * o.left);
+    put_beside(out, op, " to fp8", o.kernels, (half_bytes + fp8 + tile_scale) * o.left);
+  put_beside(out, op, " scales order", o.kernels, 2 * tile_scale * o.left);
   if (op.input_gradient) put_beside(out, op, " weights transposed", o.kernels, 2 * fp8 * o.right);
 }
 
@@ -92,7 +91,7 @@ void cast_by_product(LayerItems& out, const Operator& op, const Operands& o) {
 void cast_with_scales(LayerItems& out, const Operator& op, const Operands& o, const Fp8Casts& how) {
   const Scales scales = how.scales;
   const int copies = copies_of(how);
-  const double per_element = copies * fp8 / mx_group;
+  const double per_element = copies * mx_scale;
   const std::size_t quantize = out.size();
   if (op.fp8 == Fp8::casts) {
     if (scales == Scales::zeroed)
@@ -105,8 +104,8 @@ void cast_with_scales(LayerItems& out, const Operator& op, const Operands& o, co
   // Joined: one kernel orders the scales of all experts.
   const int each = scales == Scales::joined ? 1 : o.kernels;
   if (scales == Scales::zeroed)
-    put_beside(out, op, " ordered scales zeros", 2 * each, fp8 / mx_group * (o.left + o.right));
-  put_beside(out, op, " scales order", 2 * each, 2 * fp8 / mx_group * (o.left + o.right));
+    put_beside(out, op, " ordered scales zeros", 2 * each, mx_scale * (o.left + o.right));
+  put_beside(out, op, " scales order", 2 * each, 2 * mx_scale * (o.left + o.right));
   in_one_call(out, multiply);
 }
 
@@ -135,7 +134,7 @@ bool make_operands(LayerItems& out, const Operator& op, const Fp8Casts& how) {
     case Recipe::blockwise:
       if (casts)
         put_beside(out, op, " to fp8", o.kernels,
-                   (half_bytes + copies_of(how) * (fp8 + single_bytes / block)) * o.left);
+                   (half_bytes + copies_of(how) * (fp8 + tile_scale)) * o.left);
       break;
     case Recipe::deepseek:
       cast_by_product(out, op, o);

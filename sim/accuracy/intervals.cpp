@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "hardware_types.hpp"
 #include "stepcast/base/quantile.hpp"
@@ -20,7 +24,7 @@ using Chooser = std::function<bool(const MeasuredRow&)>;
 
 /// Of 20 rows, 80 % are known to within 18 points (two binomial deviations).
 constexpr std::size_t least_rows = 20;
-constexpr double tail = 0.1;  // the part below, and the part above
+constexpr double held = 0.8;  // the part of the rows inside
 
 bool any(const MeasuredRow&) { return true; }
 bool with_experts(const MeasuredRow& row) { return row.experts; }
@@ -65,19 +69,7 @@ using Quotient = double (*)(const MeasuredRow&);
 double of_steps(const MeasuredRow& row) { return row.published / row.forecast; }
 double of_peaks(const MeasuredRow& row) { return *row.published_memory / *row.forecast_memory; }
 
-/// In logarithms.
-struct LogRange {
-  double low = 0, high = 0;
-  double middle() const { return (low + high) / 2; }
-  double half() const { return (high - low) / 2; }
-};
-
-LogRange quantiles_of(const Rows& rows, Quotient quotient) {
-  std::vector<double> logs;
-  for (const MeasuredRow* row : rows) logs.push_back(std::log(quotient(*row)));
-  if (logs.empty()) return {};
-  return {quantile(logs, tail), quantile(logs, 1 - tail)};
-}
+double log_of(const MeasuredRow& row, Quotient quotient) { return std::log(quotient(row)); }
 
 /// The narrowest class that has rows enough, or the widest.
 const NamedClass& class_of(const Rows& rows, const Widening& classes) {
@@ -86,53 +78,93 @@ const NamedClass& class_of(const Rows& rows, const Widening& classes) {
   return classes.back();
 }
 
-/// Quantiles of the narrowest class that has rows enough, or of the widest, and at least as wide as
-/// those of the smaller classes inside it.
-LogRange plain_range(const Rows& rows, const Widening& classes, Quotient quotient) {
-  LogRange result = quantiles_of(chosen_rows(rows, class_of(rows, classes).has), quotient);
-  for (const NamedClass& c : classes) {
-    const Rows some = chosen_rows(rows, c.has);
-    if (some.size() >= least_rows) break;
-    if (some.empty()) continue;
-    const LogRange own = quantiles_of(some, quotient);
-    result = {std::min(result.low, own.low), std::max(result.high, own.high)};
-  }
-  return result;
-}
-
 Rows without(const Rows& rows, const std::string& family) {
   return chosen_rows(rows, [&](const MeasuredRow& row) { return row.family != family; });
 }
 
-std::set<std::string> families_of(const Rows& rows) {
-  std::set<std::string> families;
-  for (const MeasuredRow* row : rows) families.insert(row->family);
+std::map<std::string, std::size_t> families_of(const Rows& rows) {
+  std::map<std::string, std::size_t> families;
+  for (const MeasuredRow* row : rows) ++families[row->family];
   return families;
 }
 
-/// What the half width of the plain range of all sources but one has to be multiplied by so that
-/// 80 % of the rows of sources left out in turn lie inside: rows of one source resemble each other
-/// more than those of two. At least 1, so that no range is narrower than the plain one, and 1 where
-/// there is no second source.
-double stretch_of(const Rows& rows, const Widening& classes, Quotient quotient) {
-  const Rows judged = chosen_rows(rows, class_of(rows, classes).has);
-  std::vector<double> distances;  // from the middle, in half widths
-  for (const std::string& family : families_of(judged)) {
-    const LogRange range = plain_range(without(rows, family), classes, quotient);
-    // Rows that are all alike span no width.
-    if (range.half() <= 0) continue;
-    for (const MeasuredRow* row : judged)
-      if (row->family == family)
-        distances.push_back(std::abs(std::log(quotient(*row)) - range.middle()) / range.half());
+/// The median of the logarithms where a source of n rows weighs sqrt(n), as in a fit.
+double median_of(const Rows& rows, Quotient quotient) {
+  const auto counts = families_of(rows);
+  std::vector<std::pair<double, double>> weighed;
+  weighed.reserve(rows.size());
+  double total = 0;
+  for (const MeasuredRow* row : rows) {
+    const double weight = 1 / std::sqrt(static_cast<double>(counts.at(row->family)));
+    weighed.emplace_back(log_of(*row, quotient), weight);
+    total += weight;
   }
-  // 80 % of the rows lie within so many half widths.
-  return distances.empty() ? 1 : std::max(1.0, quantile(distances, 1 - 2 * tail));
+  std::ranges::sort(weighed);
+  // A value stands at the middle of its weight; between two of them it is interpolated.
+  double below = 0, last = 0, last_at = 0;
+  for (const auto& [value, weight] : weighed) {
+    const double at = below + weight / 2;
+    if (at >= total / 2)
+      return below == 0 ? value : last + (value - last) * (total / 2 - last_at) / (at - last_at);
+    below += weight;
+    last = value;
+    last_at = at;
+  }
+  return last;
 }
 
-QuotientRange range_of(const Rows& rows, const Widening& classes, Quotient quotient) {
-  const LogRange plain = plain_range(rows, classes, quotient);
-  const double half = plain.half() * stretch_of(rows, classes, quotient);
-  return {std::exp(plain.middle() - half), std::exp(plain.middle() + half)};
+using Classes = std::span<const NamedClass>;
+
+/// What `own` says of the first class, shrunk towards the same of the next wider one as if two more
+/// sources had spoken for that.
+double shrunk(const Rows& rows, Classes classes,
+              const std::function<double(const Rows&, Classes)>& own) {
+  constexpr double sources_of_wider = 2;
+  std::optional<double> value;
+  for (std::size_t i = classes.size(); i-- > 0;) {
+    const Rows some = chosen_rows(rows, classes[i].has);
+    if (some.empty()) continue;
+    const auto sources = static_cast<double>(families_of(some).size());
+    const double said = own(some, classes.subspan(i));
+    value =
+        value ? (sources * said + sources_of_wider * *value) / (sources + sources_of_wider) : said;
+  }
+  return value.value_or(0);
+}
+
+double middle_of(const Rows& rows, Classes classes, Quotient quotient) {
+  return shrunk(rows, classes,
+                [&](const Rows& some, Classes) { return median_of(some, quotient); });
+}
+
+/// Distances of the rows of the first class from the middle that all other sources give it: rows of
+/// one source resemble each other more than those of two.
+std::vector<double> distances_of(const Rows& rows, const Rows& some, Classes classes,
+                                 Quotient quotient) {
+  std::vector<double> distances;
+  distances.reserve(some.size());
+  for (const auto& [family, count] : families_of(some)) {
+    const Rows others = without(rows, family);
+    const double middle = middle_of(others.empty() ? rows : others, classes, quotient);
+    for (const MeasuredRow* row : some)
+      if (row->family == family) distances.push_back(std::abs(log_of(*row, quotient) - middle));
+  }
+  return distances;
+}
+
+/// What the part `held` of further distances lies below: of n known ones and the next, each rank is
+/// as likely for the next.
+double next_below(const std::vector<double>& distances) {
+  const auto n = static_cast<double>(distances.size());
+  return quantile(distances, n > 1 ? std::min(1.0, ((n + 1) * held - 1) / (n - 1)) : 1);
+}
+
+QuotientRange range_of(const Rows& rows, Classes classes, Quotient quotient) {
+  const double middle = middle_of(rows, classes, quotient);
+  const double half = shrunk(rows, classes, [&](const Rows& some, Classes wider) {
+    return next_below(distances_of(rows, some, wider, quotient));
+  });
+  return {std::exp(middle - half), std::exp(middle + half)};
 }
 
 IntervalClass interval_class(const Rows& unseen, const Widening& classes,
@@ -143,7 +175,7 @@ IntervalClass interval_class(const Rows& unseen, const Widening& classes,
   result.range = range_of(unseen, classes, quotient);
   std::vector<double> widths;
   double inside = 0;
-  for (const std::string& family : families_of(rows)) {
+  for (const auto& [family, count] : families_of(rows)) {
     // A source is judged by the rows of all others, as a new one would be.
     const QuotientRange range = range_of(without(unseen, family), classes, quotient);
     for (const MeasuredRow* row : rows) {

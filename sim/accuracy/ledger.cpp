@@ -166,6 +166,17 @@ std::string plain_json(const std::vector<PlainRow>& rows) {
                                  {"high", c.range.high},
                                  {"inside", c.inside},
                                  {"width", c.width}});
+  json["rows"] = nlohmann::ordered_json::array();
+  for (const PlainRow& row : rows)
+    json["rows"].push_back({{"name", row.ledger.name},
+                            {"family", row.ledger.family},
+                            {"device", row.ledger.device},
+                            {"experts", row.ledger.experts},
+                            {"label", name(row.ledger.label)},
+                            {"published_s", row.ledger.published},
+                            {"forecast_s", row.ledger.forecast},
+                            {"named_s", row.named.forecast},
+                            {"assumed_s", row.assumed.forecast}});
   return nlohmann::ordered_json{{"plain", json}}.dump(2) + "\n";
 }
 

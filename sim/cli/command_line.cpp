@@ -18,10 +18,16 @@
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/phases.hpp"
 #include "stepcast/base/suggest.hpp"
+#include "stepcast/base/text.hpp"
 #include "stepcast/base/version.hpp"
 
 namespace stepcast::cli {
 namespace {
+
+/// The commands that have an option; empty: none.
+std::string with_option(const std::string& option) {
+  return joined(CommandLine{""}.commands_with(option));
+}
 
 /// What was meant by words that are no arguments of the command. With `missing` it lacks some,
 /// perhaps because of them.
@@ -31,8 +37,16 @@ std::string unexpected_hint(const CLI::App& app, bool missing) {
   for (const CLI::Option* option : app.get_subcommands().front()->get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   const bool sets = std::ranges::find(names, "--set") != names.end();
+  const std::string command = app.get_subcommands().front()->get_name();
   for (const std::string& word : app.remaining(true)) {
-    if (!word.starts_with("-")) continue;
+    if (!word.starts_with("-")) {
+      if (missing && (word.ends_with(".yaml") || is_there(word)))
+        return word + ": is before the command, allowed: stepcast " + command + " " + word + "\n";
+      if (command == "serve")
+        return word + ": serve takes no file; its page finds a scenario by its name or takes its "
+                      "text\n";
+      continue;
+    }
     if (std::ranges::find(names, word) != names.end())
       return word + ": is before the command, allowed: behind it\n";
     if (word == "--set") return "--set: is no option of this command; write the keys in the file\n";
@@ -42,10 +56,14 @@ std::string unexpected_hint(const CLI::App& app, bool missing) {
       for (const std::string& key : keys_called(word)) meant.push_back("--set " + key + "=VALUE");
     std::string hint;
     for (const std::string& one : meant) hint += (hint.empty() ? "; did you mean " : " or ") + one;
-    if (hint.empty())
-      hint = did_you_mean(word, names);
-    else
+    if (!hint.empty())
       hint += "?";
+    else if (command == "list")
+      hint = "; did you mean stepcast list " + word.substr(word.find_first_not_of('-')) + "?";
+    else if (const std::string others = with_option(word); !others.empty())
+      hint = ", but of stepcast " + others;
+    else
+      hint = did_you_mean(word, names);
     return hint.empty() ? hint : fmt::format("{}: is no option of this command{}\n", word, hint);
   }
   if (!sets || missing) return "";
@@ -62,6 +80,9 @@ Outcome parse_failure(const CLI::App& app, const CLI::ParseError& error) {
       names.push_back(sub->get_name());
     names.emplace_back("help");
     std::string near = did_you_mean(rest.front(), names);
+    // `stepcast report my.yaml`: what an option writes.
+    if (const std::string others = with_option("--" + rest.front()); !others.empty())
+      near = "; it is the option --" + rest.front() + " of stepcast " + others;
     if (const std::string& file = rest.front(); file.ends_with(".yaml") || is_there(file))
       near = "; did you mean stepcast run " + file + "?";
     return {"", bad_input,
@@ -202,6 +223,13 @@ Outcome CommandLine::answer(const std::vector<std::string>& arguments) {
   return chosen_();
 }
 
+std::vector<std::string> CommandLine::commands_with(const std::string& option) const {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app_->get_subcommands([](const CLI::App*) { return true; }))
+    if (sub->get_option_no_throw(option) != nullptr) names.push_back(sub->get_name());
+  return names;
+}
+
 /// An option whose text is empty would be taken for one that is not there.
 void CommandLine::check_options() const {
   std::vector<std::pair<std::string, std::string>> texts;
@@ -252,7 +280,9 @@ CLI::Option* CommandLine::preset(CLI::App* sub, const char* option, std::string&
                                  const char* kind, const char* what) {
   return sub->add_option(option, file, what)->transform([kind](std::string name) {
     const std::filesystem::path path{name};
-    const bool short_name = !name.empty() && !path.has_parent_path() && !path.has_extension();
+    // `llama3.1-8b` has a dot, and no ending.
+    const bool ending = name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json");
+    const bool short_name = !name.empty() && !path.has_parent_path() && !ending;
     if (!short_name || is_there(path)) return name;
     return kind + ("/" + name + ".yaml");
   });

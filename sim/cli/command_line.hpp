@@ -36,6 +36,8 @@ class CommandLine {
   /// A new command; `example` is one line for its help.
   CLI::App* command(const char* name, const char* what, const char* example,
                     std::function<Outcome()> body);
+  /// Names of the commands that have an option.
+  std::vector<std::string> commands_with(const std::string& option) const;
   /// Whether `--verbose` was given, once parsed.
   bool verbose() const { return verbose_; }
   /// `--presets`, which every command that reads presets takes.

@@ -212,8 +212,6 @@ struct ListOptions : PresetOptions {
 Outcome list_presets(const ListOptions& options);
 /// The few keys of scenarios and plans that end with what an option is called (`--tp`).
 std::vector<std::string> keys_called(const std::string& option);
-/// The names of the clusters that are called so elsewhere (`910C`).
-std::vector<std::string> clusters_called(const std::string& word, const SearchPath& search);
 
 /// `program` has the commands that are offered.
 Outcome completion(const std::string& shell, const CLI::App& program);

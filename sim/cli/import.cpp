@@ -25,6 +25,17 @@ std::string in_quotes(const std::string& value) {
   return written + "'";
 }
 
+/// What was meant by an argument behind a scenario, which takes none.
+std::string misplaced_argument(const LaunchOptions& launch) {
+  const std::string word = launch.arguments.empty() ? std::string() : launch.arguments.front();
+  if (word.ends_with(".yaml") || word.ends_with(".yml"))
+    return "is a second file; stepcast compare A B shows several side by side";
+  if (word.find('=') != std::string::npos)
+    return "is for launch scripts; did you mean --set " + word + "?";
+  return "is for launch scripts; each change of a scenario has a --set of its own, and a list has "
+         "commas without blanks";
+}
+
 }  // namespace
 
 Outcome import_file(const ImportFileOptions& options) {
@@ -54,7 +65,7 @@ std::vector<std::string> launch_overrides(const std::string& path,
   if (launch.from.empty() && !is_launched(path, overrides, search)) {
     if (!launch.arguments.empty() || !launch.environment.empty())
       bad_option(launch.arguments.empty() ? "--env" : launch.arguments.front(),
-                 "is for launch scripts; each change of a scenario has a --set of its own");
+                 misplaced_argument(launch));
     for (const auto& [option, value] :
          {std::pair{"--devices", &launch.devices}, {"--deepspeed", &launch.deepspeed}})
       if (!value->empty())

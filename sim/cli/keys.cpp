@@ -122,18 +122,20 @@ std::vector<std::string> keys_called(const std::string& option) {
   for (const FileKind kind : {FileKind::scenario, FileKind::plan})
     add_keys(parse_document(schema_of(kind), "schema"), {}, all);
   std::vector<std::string> found;
+  std::vector<std::string> names;
+  names.reserve(all.size());
+  for (const FormatKey& key : all) names.push_back(key.path.substr(key.path.rfind('.') + 1));
+  const std::vector<std::string> meant = called_elsewhere(word, names);
+  // `--nodes` means the size of the job before any key of that name.
   for (const FormatKey& key : all)
-    if (found.size() < most && key.path.ends_with("." + word) &&
+    if (meant.empty() && found.size() < most && key.path.ends_with("." + word) &&
         std::ranges::find(found, key.path) == found.end())
       found.push_back(key.path);
   if (!found.empty()) return found;
   // `--batch-size`: what people call `training.global_batch`.
-  std::vector<std::string> names;
-  names.reserve(all.size());
-  for (const FormatKey& key : all) names.push_back(key.path.substr(key.path.rfind('.') + 1));
   std::ranges::stable_sort(all, {},
                            [](const FormatKey& key) { return std::ranges::count(key.path, '.'); });
-  for (const std::string& name : called_elsewhere(word, names))
+  for (const std::string& name : meant)
     for (const FormatKey& key : all)
       if (key.path.ends_with("." + name)) {
         found.push_back(key.path);

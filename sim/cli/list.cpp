@@ -8,6 +8,7 @@
 
 #include "commands.hpp"
 #include "stepcast/base/confined_files.hpp"
+#include "stepcast/base/presets_called.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 #include "worker.hpp"
@@ -37,16 +38,6 @@ std::map<std::string, fs::path> files_of(const ListedKind& kind, const SearchPat
   return files;
 }
 
-/// What a file is called elsewhere: its comment `# also: 910C, A3`.
-std::string aliases_of(const std::string& text) {
-  constexpr std::string_view mark = "# also: ";
-  std::size_t at = text.find(mark);
-  while (at != std::string::npos && at > 0 && text[at - 1] != '\n') at = text.find(mark, at + 1);
-  if (at == std::string::npos) return {};
-  at += mark.size();
-  return text.substr(at, text.find('\n', at) - at);
-}
-
 /// `910C, A3; 354 TFLOPS, 64.0 GiB at 1.60 TB/s, NIC 25.0 GB/s, 16 a node` of a cluster.
 std::string facts_of(const std::string& file, const std::string& aliases,
                      const SearchPath& search) {
@@ -67,22 +58,30 @@ std::string facts_of(const std::string& file, const std::string& aliases,
   return aliases.empty() ? text : aliases + "; " + text;
 }
 
-/// Presets of a kind (empty: of all) whose name, or what they are called elsewhere, holds each
-/// word.
+/// Presets of a kind (empty: of all) whose name, what they are called elsewhere, or vendor holds
+/// each word.
 std::vector<ListedPreset> listed(const std::string& kind, std::span<const std::string> words,
                                  const SearchPath& search) {
   std::vector<ListedPreset> found;
+  // `nvidia` is no part of a name, but presets are of a vendor.
+  std::vector<std::vector<std::string>> called(words.size());
+  for (std::size_t i = 0; i < words.size(); ++i)
+    called[i] = presets_called(words[i], "clusters", search);
   for (const ListedKind& one : listed_kinds) {
     if (!kind.empty() && kind != one.name) continue;
+    const bool cluster = std::string_view(one.name) == "clusters";
     for (const auto& [name, path] : files_of(one, search)) {
       const std::string content = read_document_text(path.string(), search);
       const std::string aliases = aliases_of(content);
       const std::string names = lower_case(path.stem().string() + "\n" + aliases);
-      if (!std::ranges::all_of(words, [&](const std::string& word) {
-            return names.find(lower_case(word)) != std::string::npos;
-          }))
-        continue;
-      const bool cluster = std::string_view(one.name) == "clusters";
+      const std::string stem = path.stem().string();
+      const auto is_meant = [&](std::size_t i) {
+        return names.find(lower_case(words[i])) != std::string::npos ||
+               (cluster && std::ranges::find(called[i], stem) != called[i].end());
+      };
+      bool meant = true;
+      for (std::size_t i = 0; i < words.size(); ++i) meant = meant && is_meant(i);
+      if (!meant) continue;
       found.push_back({one.name, name, question_of(content),
                        cluster ? facts_of(path.string(), aliases, search) : aliases});
     }
@@ -120,17 +119,6 @@ std::string as_text(const std::vector<ListedPreset>& presets) {
 }
 
 }  // namespace
-
-std::vector<std::string> clusters_called(const std::string& word, const SearchPath& search) {
-  std::vector<std::string> names;
-  for (const auto& [name, path] : files_of(listed_kinds.front(), search)) {
-    const std::string aliases =
-        ", " + lower_case(aliases_of(read_document_text(path.string(), search)));
-    if ((aliases + ",").find(", " + lower_case(word) + ",") != std::string::npos)
-      names.push_back(path.stem().string());
-  }
-  return names;
-}
 
 Outcome list_presets(const ListOptions& options) {
   const SearchPath search = default_search_path(options.presets);

@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "stepcast/base/confined_files.hpp"
+#include "stepcast/base/presets_called.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/plan/plan.hpp"
@@ -116,7 +117,7 @@ Outcome new_scenario(const NewOptions& options) {
   const SearchPath search = default_search_path(options.presets);
   if (!find_file(options.cluster, {}, search)) {
     const std::string asked = short_name(options.cluster);
-    if (const auto names = clusters_called(asked, search); !names.empty())
+    if (const auto names = presets_called(asked, "clusters", search); !names.empty())
       bad_option("--cluster", "is '" + asked + "'; did you mean " + joined(names) + "?");
   }
   FirstFile file;
@@ -131,7 +132,7 @@ Outcome new_scenario(const NewOptions& options) {
                    : count_option("--global-batch", options.global_batch, 1, largest_batch);
   file.name = fmt::format("{}-{}", short_name(file.model), file.devices);
   const ClusterSpec cluster =
-      read_cluster(file.cluster, {fmt::format("devices={}", file.devices)}, search);
+      cluster_option(file.cluster, std::to_string(file.devices), options);
   const ModelSpec model = read_model(file.model, search);
   const PlanSpace space =
       read_plan_text(searched_text(file, model, cluster.node_devices), "new.yaml", {}, {}, search);

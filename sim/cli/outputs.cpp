@@ -92,8 +92,11 @@ std::string wrong_ending(std::string_view option, const std::string& path) {
     return std::ranges::any_of(kind.endings,
                                [&](std::string_view ending) { return path.ends_with(ending); });
   };
-  const bool yaml = path.ends_with(".yaml") || path.ends_with(".yml");
-  if (ends(*own) || (!yaml && std::ranges::none_of(known_endings(), ends))) return {};
+  constexpr std::array<std::string_view, 9> never{".yaml", ".yml", ".pdf",  ".png", ".jpg",
+                                                  ".jpeg", ".gif", ".xlsx", ".docx"};
+  const bool foreign =
+      std::ranges::any_of(never, [&](std::string_view ending) { return path.ends_with(ending); });
+  if (ends(*own) || (!foreign && std::ranges::none_of(known_endings(), ends))) return {};
   return "is '" + path + "', but writes " + std::string(own->endings.front()) +
          ", allowed: that ending, or none";
 }

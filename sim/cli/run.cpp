@@ -113,8 +113,8 @@ RunShown shown_run(const RunOptions& options, const Scenario& scenario) {
 }
 
 /// The result with what else was asked for.
-std::string with_fields(const std::string& report, const std::string& fields) {
-  return fields.empty() ? report : with_run_fields(report, fields);
+std::string with_fields(std::string report, const std::string& fields) {
+  return fields.empty() ? std::move(report) : with_run_fields(report, fields);
 }
 
 /// The steps of the seeds that are asked for.

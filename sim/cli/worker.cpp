@@ -24,6 +24,7 @@
 #include "stepcast/base/standard_input.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/job_pool.hpp"
+#include "stepcast/sim/network/kept_network_map.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -106,6 +107,7 @@ class RequestProcess {
     silence();
     home_ = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (!settings_.only_from.empty()) read_files_only_from(settings_.only_from);
+    remember_network_map();
   }
 
   const WorkerSettings& settings_;

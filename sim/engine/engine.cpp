@@ -345,7 +345,6 @@ void Engine::start_flow(std::span<const LinkUse> path, double bytes, std::uint64
 void Engine::run(EngineClient& client) { driver_->run(client); }
 double Engine::now() const { return driver_->now(); }
 double Engine::earliest() const { return driver_->earliest(); }
-bool Engine::between_flows() const { return driver_->between_flows(); }
 bool Engine::may_shift() const { return driver_->may_shift(); }
 void Engine::shift(double time) { driver_->shift(time); }
 void Engine::append_state(double origin, const TagName& name, std::vector<double>& state) const {

@@ -10,7 +10,7 @@
 namespace stepcast {
 namespace {
 
-/// Elasticities that the table and the text leave out are smaller.
+/// Elasticities that the table and the text leave out are smaller, and so are shares of the path.
 constexpr double shown_at_least = 5e-4, told_at_least = 1e-2;
 
 std::string bar(double share, double width) {
@@ -27,6 +27,7 @@ std::string shares(const char* title, const std::vector<PathShare>& rows, double
   std::string text = fmt::format("  {}\n", title);
   for (std::size_t i = 0; i < std::min(top, rows.size()); ++i) {
     const PathShare& row = rows[i];
+    if (i > 0 && row.seconds < shown_at_least * total) break;
     const std::string cells = bar(row.seconds / total, 18);
     text += fmt::format("  {:<40.40}{:>10}  {:>5.1f}%{}{}\n", row.name, human(Seconds{row.seconds}),
                         percent_of(row.seconds, total), cells.empty() ? "" : "  ", cells);

@@ -226,9 +226,9 @@ void add_one_node(const Words& words, const Slurm& slurm, Launch& launch) {
     return;
   const Setting& devices = *launch.devices_per_node;
   launch.nodes = Setting{"--nnodes", {"1"}, devices.place, false};
-  launch.notes.push_back({devices.place, devices.name,
-                          "is taken for one node, as --nnodes is not given; --devices N says "
-                          "another size"});
+  launch.one_node = Diagnostic{devices.place, devices.name,
+                               "is taken for one node, as --nnodes is not given; --devices N says "
+                               "another size"};
 }
 
 /// ` (not set here: $1 at line 3, NODES at line 7; give ..)`

@@ -18,6 +18,9 @@ void write_cluster(ClusterSpec cluster, KeyWriter& key) {
   key.number(cluster.device.launch.communication.value());
   key.number(cluster.device.cube_cores);
   key.number(cluster.collectives.selection_latency_given);
+  // The file of a platform may be another one by the next request.
+  const std::optional<PlatformSpec>& platform = cluster.network.platform;
+  key.text(platform && platform->text ? *platform->text : std::string{});
   // A search changes devices and hosts a lot, and the map must still be found again.
   cluster.device = {};
   HostSpec host;
@@ -74,6 +77,16 @@ std::optional<Kept>& kept() {
   return one;
 }
 
+/// Whether a process remembers its last map, and that.
+bool remembers = false;
+/// Of more calls a map takes as much room as it saves time.
+constexpr std::size_t most_calls = 1 << 14;
+
+std::optional<Kept>& last() {
+  static std::optional<Kept> one;
+  return one;
+}
+
 }  // namespace
 
 std::string network_key(const NetworkMapInput& input) {
@@ -105,7 +118,14 @@ KeptNetworkMap::~KeptNetworkMap() { kept().reset(); }
 NetworkMap known_network_map(const NetworkMapInput& input) {
   // An equal key means an equal map; any other input is built anew.
   if (kept() && kept()->key == network_key(input)) return kept()->map;
-  return build_network_map(input);
+  if (!remembers) return build_network_map(input);
+  std::string key = network_key(input);
+  if (last() && last()->key == key) return last()->map;
+  NetworkMap map = build_network_map(input);
+  if (map.calls.size() <= most_calls) last() = Kept{std::move(key), map};
+  return map;
 }
+
+void remember_network_map() { remembers = true; }
 
 }  // namespace stepcast

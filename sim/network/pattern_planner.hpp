@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -68,9 +69,9 @@ class PatternPlanner {
   bool repeats_ = true;
   std::span<const Rank> members_;
   std::vector<DeviceId> devices_;
-  std::optional<WireFrame> frame_;                ///< of these devices
-  std::vector<std::uint32_t> experts_;            ///< expert rank of each member
-  std::map<std::uint32_t, std::uint32_t> index_;  ///< device -> member
+  std::optional<WireFrame> frame_;                          ///< of these devices
+  std::vector<std::uint32_t> experts_;                      ///< expert rank of each member
+  std::unordered_map<std::uint32_t, std::uint32_t> index_;  ///< device -> member
   std::map<std::tuple<CollectiveKind, double, std::string, Skew>, CollectivePlan> plans_;
   std::map<LinkKey, std::vector<GroupPattern::Load>> loads_;
   GroupPattern pattern_;

@@ -8,7 +8,8 @@
 namespace stepcast {
 namespace {
 
-/// A script must not end early.
+/// A script must not end early: text of a scenario may hold `</script>`, and JSON reads the escape
+/// as the sign itself.
 std::string in_script(const std::string& json) {
   std::string safe;
   for (const char c : json) {
@@ -31,6 +32,7 @@ void script(std::string& page, const std::string_view text) {
 
 std::string html_page(const std::string& title, const std::string& lead, const std::string& verdict,
                       const std::string& data) {
+  // One file that asks for nothing: an empty icon keeps browsers from looking for a favicon.
   std::string page =
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"

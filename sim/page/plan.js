@@ -67,7 +67,7 @@ function comparison() {
   const x = d3.scaleLinear([Math.min(0, d3.min(all, e => e[1])), Math.max(0, d3.max(all, e => e[1]))], [left, width - 90]).nice();
   all.forEach(([name, value], i) => {
     const y = 24 * i + 4, from = Math.min(x(0), x(value)), to = Math.max(x(0), x(value));
-    chart.append('text').attr('x', left - 10).attr('y', y + 14).attr('text-anchor', 'end').text(c.exposed.includes(name) ? `exposed ${name}` : name);
+    chart.append('text').attr('x', left - 10).attr('y', y + 14).attr('text-anchor', 'end').text(c.exposed.includes(name) ? `exposed ${name}` : name.replace('_', ' '));
     chart.append('rect').attr('class', 'difference').attr('x', from).attr('y', y).attr('width', to - from).attr('height', 18)
       .style('fill', value < 0 ? 'var(--computing)' : 'var(--host)');
     chart.append('text').attr('x', to + 6).attr('y', y + 14).text(`${value > 0 ? '+' : ''}${percent(value)}`);

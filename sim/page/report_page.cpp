@@ -25,6 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Limits keep the page at a few MB, whatever the run: browsers stay quick with as many shapes.
 constexpr std::size_t most_rows = 64;  ///< of the timeline and of the memory
 constexpr std::size_t most_waits = 40000, most_path = 20000, most_moments = 600;
 constexpr std::size_t most_operators = 12;  ///< of a stage
@@ -228,6 +229,7 @@ double PageData::shortest_wait() const {
     for (const Recording::Piece& p : run_.recording.ranks[c].pieces)
       lengths.push_back(p.to - p.from);
   if (lengths.size() <= most_waits) return 0;
+  // All waits of a length stay or go together, so that equal rows look equal.
   const auto last = lengths.begin() + most_waits;
   std::nth_element(lengths.begin(), last, lengths.end(), std::greater<>{});
   return *last;
@@ -318,6 +320,7 @@ Json PageData::operators() const {
 
 /// What a class waited for is known only where every class is recorded.
 Json PageData::path() const {
+  // The page then says how many classes there are, and no path.
   if (!run_.recording.whole()) return {{"classes", run_.recording.ranks.size()}};
   const CriticalPath path = critical_path(run_);
   std::vector<std::string> names;

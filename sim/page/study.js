@@ -11,10 +11,11 @@ function table(block, heads, rows, identity, most = 60) {
   const place = block.append('div').attr('class', 'scroll').append('table');
   if (identity) place.attr('id', identity);
   const head = place.append('tr');
-  heads.forEach((text, i) => head.append('th').classed('number', i > 0).text(text));
+  const numbers = heads.map((_, i) => i > 0 && rows.some(row => /\d/.test(row[i])));
+  heads.forEach((text, i) => head.append('th').classed('number', numbers[i]).text(text));
   const show = list => list.forEach(cells => {
     const line = place.append('tr');
-    cells.forEach((text, i) => line.append('td').classed('number', i > 0).text(text));
+    cells.forEach((text, i) => line.append('td').classed('number', numbers[i]).text(text));
   });
   show(rows.slice(0, most));
   if (rows.length <= most) return;

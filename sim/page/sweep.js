@@ -17,7 +17,7 @@ function scaling() {
   });
   chart.append('g').attr('transform', `translate(0,${height - 30})`).call(d3.axisBottom(x).tickValues(points.filter((_, i) => i % Math.ceil(points.length * 56 / (width - left - 70)) === 0).map(p => p.devices)).tickFormat(d3.format('d')));
   chart.append('g').attr('transform', `translate(${left},0)`).call(d3.axisLeft(y).ticks(5, '.3~s'));
-  chart.append('text').attr('x', left + 6).attr('y', 18).attr('class', 'quiet').text(data.throughput);
+  chart.append('text').attr('x', left + 6).attr('y', 18).attr('class', 'quiet').text(data.throughput.replace('_per_', '/'));
   efficiency(block, points, p => p.throughput / ideal(p), x, left);
 }
 
@@ -31,7 +31,8 @@ function efficiency(block, points, of, x, left) {
   points.forEach((p, i) => {
     hover(chart.append('circle').attr('class', 'efficiency').attr('cx', x(p.devices)).attr('cy', y(of(p))).attr('r', 4).style('fill', 'var(--computing)'),
       () => `${p.devices} devices: ${percent(of(p))}`);
-    if (i % every === 0) chart.append('text').attr('x', x(p.devices)).attr('y', y(of(p)) + 18).attr('text-anchor', 'middle').text(percent(of(p)));
+    // The first stands on the axis, whose line would cross its label.
+    if (i % every === 0) chart.append('text').attr('x', x(p.devices) + (i ? 0 : 6)).attr('y', y(of(p)) + 18).attr('text-anchor', i ? 'middle' : 'start').text(percent(of(p)));
   });
   data.published.forEach(p => hover(chart.append('path').attr('class', 'published').attr('d', d3.symbol(d3.symbolCross, 60)()).attr('transform', `translate(${x(p.devices)},${y(p.efficiency)}) rotate(45)`).style('fill', 'var(--host)'),
     () => `${p.curve}, published\n${p.devices} devices: ${percent(p.efficiency)}`));

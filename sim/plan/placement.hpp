@@ -47,7 +47,7 @@ std::optional<PlacedLayers> place_evenly(const PlacementProblem& problem);
 
 /// Work and not time ends a search, so that its answer is the same on every machine.
 struct PlacementLimits {
-  int nodes = 4'000;  ///< of all branch-and-bound trees together
+  int nodes = 500;  ///< of all branch-and-bound trees together
 };
 
 std::string limit_text(const PlacementLimits& limits);

@@ -91,17 +91,24 @@ void refuse_measures(const PlanSpace& space, const Node& plan, Reading& reading)
 
 /// What is asked of every base, because a list of `plan.search` may give the key to any of them.
 void refuse_base(const Scenario& base, const Node& root, Reading& reading) {
-  const auto refuse = [&](const char* path, const char* message) {
-    reading.report(place_of(root, path), path, message);
+  const auto refuse = [&](const char* path, std::string message) {
+    reading.report(place_of(root, path), path, std::move(message));
   };
   const WorkloadSpec& workload = base.workload;
   const ScheduleSpec& schedule = base.schedule;
   if (workload.plan.dp_given) refuse("parallel.dp", "follows from the other sizes, allowed: auto");
   if (workload.plan.dp_replicate > 1)
     refuse("parallel.dp_replicate", "is not searched, allowed: 1");
+  if (base.cluster.network.platform)
+    refuse("cluster.network.platform",
+           "is a platform file, whose links plans do not search; --set 'cluster={extends: " +
+               std::string(base.cluster.device.vendor == "nvidia" ? "clusters/dgx-h100.yaml"
+                                                                        : "clusters/atlas-800t-a2.yaml") +
+               "}' has links that they do");
   if (workload.plan.hpz > 1) refuse("parallel.hpz", "is not searched, allowed: 1");
   if (schedule.balanced_slices || !schedule.slice_tokens.empty())
-    refuse("schedule.slices", "give tokens, which plans do not search, allowed: numbers of slices");
+    refuse("schedule.slices", "give tokens, which plans do not search; --set 'schedule.slices=" +
+                                  std::to_string(schedule.slices) + "' has as many alike");
 }
 
 }  // namespace
@@ -146,11 +153,11 @@ void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const
     refuse("schedule.pipeline",
            "is a table of one shape, allowed: interleaved_1f1b, zb_h1, gpipe, 1f1b");
   if (first.schedule.data.documents)
-    refuse("schedule.data.documents", "are not searched, allowed: none");
+    refuse("schedule.data.documents", "are not searched; --set 'schedule.data=null' takes whole sequences");
   const bool uneven = first.workload.moe.routing.distribution != RoutingSpec::Distribution::uniform;
   if (uneven)
     refuse("moe.routing.distribution",
-           "is not searched, and keys of its own go with it, allowed: uniform");
+           "is not searched; --set 'moe.routing=null' takes experts that get alike");
   refuse_measures(space, plan, reading);
   const auto currency = [](const PlanBase& base) {
     const auto& costs = base.scenario.cluster.costs;

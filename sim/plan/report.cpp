@@ -81,8 +81,19 @@ std::string row(const PlanSpace& space, const PlanPoint& p, std::size_t number, 
                      p.peak.value() / gib, p.devices, strategy_text(space, p.strategy));
 }
 
+const char* points_word(const PlanCounts& counts) {
+  return counts.points == 1 ? "point" : "points";
+}
+
+/// A scenario is a plan of one point, which is seldom what its reader wanted.
+std::string hint_to_search(const PlanCounts& counts) {
+  if (counts.points != 1) return "";
+  return "  The file names one plan. To search: --set parallel.tp=search --set parallel.pp=search "
+         "--set training.recompute=search\n";
+}
+
 std::string counts_text(const PlanCounts& counts) {
-  std::string text = fmt::format("\n  {:>12.0f} points\n", counts.points);
+  std::string text = fmt::format("\n  {:>12.0f} {}\n", counts.points, points_word(counts));
   for (const auto& [reason, points] : counts.infeasible)
     text += fmt::format("  {:>12.0f} infeasible: {}\n", points, reason);
   text += fmt::format("  {:>12.0f} with a bound above what was kept\n", counts.bounded);
@@ -229,6 +240,18 @@ std::string proof_text(const PlanSpace& space, const PlanResult& result) {
       100 * gap);
 }
 
+/// What was given up where the search for a placement of layers ended before its proof.
+std::string placement_gap_text(const PlanResult& result) {
+  double widest = 0;
+  for (const PlanPoint& p : result.placed) widest = std::max(widest, p.placement->gap);
+  constexpr double least = 0.0005;  // it would read 0.0 %
+  if (widest < least) return {};
+  return fmt::format(
+      "  The search for the best split of layers ended before its proof: one up to {:.1f}% faster may "
+      "exist.\n",
+      100 * widest);
+}
+
 std::string beaten_by(const FrontierEntry& entry) {
   std::string text;
   for (const PlanMeasure measure : *entry.measures) {
@@ -303,7 +326,7 @@ std::string plan_table(const PlanSpace& space, const PlanResult& result, PlanDet
   }
   if (any_close)
     text += "  ~ too close to the first to call, by published pairs that differ as they do\n";
-  text += "\n  " + proof_text(space, result) + "\n";
+  text += "\n  " + proof_text(space, result) + "\n" + placement_gap_text(result);
   if (all && result.rank_correlation)
     text += fmt::format("  Rank correlation of estimate and simulation over {} points: {:.3f}\n",
                         result.best.size(), *result.rank_correlation);
@@ -317,11 +340,13 @@ std::string plan_table(const PlanSpace& space, const PlanResult& result, PlanDet
   for (const auto& [reason, points] : result.counts.infeasible)
     if (reason.starts_with(runs_in_key))
       text += fmt::format("\n  {:.0f} points left out: {}", points, reason);
-  return text + fmt::format(
-                    "\n  {:.0f} {}, {:.0f} of {} simulated; --verbose shows more rows, "
-                    "the frontier and what was left out\n",
-                    result.counts.points, result.counts.points == 1 ? "point" : "points",
-                    result.counts.simulated, result.counts.points == 1 ? "it" : "them");
+  return text +
+         fmt::format(
+             "\n  {:.0f} {}, {:.0f} of {} simulated; --verbose shows more rows, "
+             "the frontier and what was left out\n",
+             result.counts.points, points_word(result.counts), result.counts.simulated,
+             result.counts.points == 1 ? "it" : "them") +
+         hint_to_search(result.counts);
 }
 
 std::string plan_failure(const PlanSpace& space, const PlanResult& result) {
@@ -339,7 +364,7 @@ std::string plan_failure(const PlanSpace& space, const PlanResult& result) {
   } else {
     text += "  no other values of the listed keys make a point feasible\n";
   }
-  return text + counts_text(result.counts);
+  return text + hint_to_search(result.counts) + counts_text(result.counts);
 }
 
 }  // namespace stepcast

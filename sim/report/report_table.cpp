@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "agreement.hpp"
 #include "shown_memory.hpp"
 #include "split_lines.hpp"
 #include "stepcast/base/palette.hpp"
@@ -435,6 +436,8 @@ std::string report_table(const Scenario& scenario, const Forecast& forecast,
         "  Simulated in {} with {} of memory; {} tasks, {} flows shared the network.\n",
         human(Seconds{timing->wall_s}), human(Bytes{static_cast<double>(timing->peak_rss_bytes)}),
         forecast.timeline.tasks, forecast.timeline.flows);
+    if (forecast.timeline.solver == Solver::incremental)
+      text += fmt::format("  They shared it by our own solver; {}.\n", agreement);
   }
   return text;
 }

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <functional>
 
 #include "stepcast/base/format_version.hpp"
+#include "stepcast/sim/scenario/breakdown.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 #include "stepcast/sim/scenario/launch_source.hpp"
 
@@ -128,6 +130,12 @@ const std::vector<std::string>& breakdown_names() {
     return list;
   }();
   return names;
+}
+
+std::string part_word(std::size_t place) {
+  std::string word = breakdown_names()[place];
+  std::ranges::replace(word, '_', ' ');
+  return word;
 }
 
 void describe_model(Visitor& visitor, ModelSpec& model, std::string& hf_config,

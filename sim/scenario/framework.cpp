@@ -179,14 +179,14 @@ class FrameworkMappings {
     report_contradictions(own_, "framework.rules", reading_);
     replace_rules(framework.rules, std::move(own_));
     own_.clear();
-    report_circles(framework.rules, "framework.rules", reading_);
+    report_circles(framework.rules, {}, "framework.rules", reading_);
     for (FrameworkRecipe& recipe : recipes) {
       report_contradictions(recipe.rules, "framework.recipes." + recipe.name, reading_);
       std::erase_if(framework.recipes,
                     [&](const FrameworkRecipe& other) { return other.name == recipe.name; });
       framework.recipes.push_back(std::move(recipe));
-      report_circles(with_recipe(framework, framework.recipes.back()),
-                     "framework.recipes." + framework.recipes.back().name, reading_);
+      const FrameworkRecipe& last = framework.recipes.back();
+      report_circles(framework.rules, last.rules, "framework.recipes." + last.name, reading_);
     }
   }
 

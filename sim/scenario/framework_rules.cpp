@@ -36,21 +36,35 @@ std::string text_of(const Place& place) {
 /// Keys and the keys that their rules ask for.
 using Questions = std::map<std::string_view, std::set<std::string_view>>;
 
-Questions questions_of(const std::vector<FrameworkRule>& rules) {
+using Rules = std::vector<const FrameworkRule*>;
+
+Questions questions_of(const Rules& rules) {
   Questions all;
-  for (const FrameworkRule& rule : rules)
-    for (const FrameworkCondition& condition : rule.when) all[rule.key].insert(condition.key);
+  for (const FrameworkRule* rule : rules)
+    for (const FrameworkCondition& condition : rule->when) all[rule->key].insert(condition.key);
   return all;
 }
 
 /// A circle goes through keys whose rules ask for something.
-bool may_have_circle(const std::vector<FrameworkRule>& rules) {
-  std::set<std::string_view> asked;
-  for (const FrameworkRule& rule : rules)
-    for (const FrameworkCondition& condition : rule.when) asked.insert(condition.key);
-  return std::ranges::any_of(rules, [&](const FrameworkRule& rule) {
-    return !rule.when.empty() && asked.contains(rule.key);
+bool may_have_circle(const Rules& rules) {
+  std::vector<std::string_view> asked;
+  for (const FrameworkRule* rule : rules)
+    for (const FrameworkCondition& condition : rule->when)
+      if (std::ranges::find(asked, condition.key) == asked.end()) asked.push_back(condition.key);
+  return std::ranges::any_of(rules, [&](const FrameworkRule* rule) {
+    return !rule->when.empty() && std::ranges::find(asked, rule->key) != asked.end();
   });
+}
+
+/// Those of `base` whose keys `over` does not set, and `over`.
+Rules rules_under(const std::vector<FrameworkRule>& base, const std::vector<FrameworkRule>& over) {
+  Rules rules;
+  rules.reserve(base.size() + over.size());
+  for (const FrameworkRule& rule : base)
+    if (std::ranges::find(over, rule.key, &FrameworkRule::key) == over.end())
+      rules.push_back(&rule);
+  for (const FrameworkRule& rule : over) rules.push_back(&rule);
+  return rules;
 }
 
 /// Keys from which no circle can be reached.
@@ -179,23 +193,24 @@ void report_contradictions(const std::vector<FrameworkRule>& rules, const std::s
     }
 }
 
-void report_circles(const std::vector<FrameworkRule>& rules, const std::string& path,
-                    Reading& reading) {
+void report_circles(const std::vector<FrameworkRule>& base, const std::vector<FrameworkRule>& over,
+                    const std::string& path, Reading& reading) {
+  const Rules rules = rules_under(base, over);
   if (!may_have_circle(rules)) return;
   const Questions questions = questions_of(rules);
   // Almost always all: a way is looked for only where there can be one.
   const std::set<std::string_view> ends = keys_without_circle(questions);
   if (ends.size() == questions.size()) return;
   std::set<std::string_view> told;
-  for (const FrameworkRule& rule : rules) {
-    if (told.contains(rule.key)) continue;
-    const std::vector<std::string_view> circle = circle_from(rule.key, questions);
+  for (const FrameworkRule* rule : rules) {
+    if (told.contains(rule->key)) continue;
+    const std::vector<std::string_view> circle = circle_from(rule->key, questions);
     if (circle.empty()) continue;
     told.insert(circle.begin(), circle.end());
-    std::string text = rule.key;
+    std::string text = rule->key;
     for (std::size_t i = 1; i <= circle.size(); ++i)
       text.append(i > 1 ? ", which asks for " : " asks for ").append(circle[i % circle.size()]);
-    reading.report(rule.value.place, path,
+    reading.report(rule->value.place, path,
                    "goes in a circle: " + text +
                        ", allowed: conditions of keys that are known "
                        "before");

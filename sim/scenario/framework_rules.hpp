@@ -15,9 +15,10 @@ bool exclude_each_other(const FrameworkRule& a, const FrameworkRule& b);
 /// Reports rules for one key that hold together although none is the special case.
 void report_contradictions(const std::vector<FrameworkRule>& rules, const std::string& path,
                            Reading& reading);
-/// Reports keys whose rules ask for each other.
-void report_circles(const std::vector<FrameworkRule>& rules, const std::string& path,
-                    Reading& reading);
+/// Reports keys whose rules ask for each other, where `over` replaces, key by key, what `base`
+/// says.
+void report_circles(const std::vector<FrameworkRule>& base, const std::vector<FrameworkRule>& over,
+                    const std::string& path, Reading& reading);
 /// Replaces, key by key, what `base` says.
 void replace_rules(std::vector<FrameworkRule>& base, std::vector<FrameworkRule> over);
 

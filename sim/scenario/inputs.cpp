@@ -18,9 +18,13 @@ class PlaceNames {
 
   std::string of(const Place& place) {
     if (place.file.starts_with("--set")) return "--set";
-    auto [entry, fresh] = short_.try_emplace(place.file);
-    if (fresh) entry->second = shortened(place.file);
-    return entry->second + ":" + std::to_string(place.line);
+    // Neighbours mostly stand in one file.
+    if (last_ == nullptr || last_->first != place.file) {
+      const auto [entry, fresh] = short_.try_emplace(place.file);
+      if (fresh) entry->second = shortened(place.file);
+      last_ = &*entry;
+    }
+    return last_->second + ":" + std::to_string(place.line);
   }
 
  private:
@@ -34,6 +38,7 @@ class PlaceNames {
 
   std::string scenario_;
   std::map<std::string, std::string> short_;
+  const std::pair<const std::string, std::string>* last_ = nullptr;
 };
 
 std::string source_of(const Node& root, const std::string& path, PlaceNames& names) {

@@ -144,7 +144,7 @@ function drawBars(b, a) {
   const lines = PARTS.map(([key, text]) => [text, b.result.breakdown_s[key], a && a.result.breakdown_s[key]])
     .filter(([, value, other]) => value > 0 || other > 0);
   if (a) lines.sort((p, q) => Math.abs(gap(q[1], q[2])) - Math.abs(gap(p[1], p[2])));
-  const kinds = Object.entries(b.result.exposed_by_kind_s).map(([kind, value]) => [`of it ${kind}`, value, a && a.result.exposed_by_kind_s[kind], 'part-of'])
+  const kinds = Object.entries(b.result.exposed_by_kind_s).map(([kind, value]) => [`of which ${kind}`, value, a && a.result.exposed_by_kind_s[kind], 'part-of'])
     .filter(([, value, other]) => value > 0 || other > 0);
   if (kinds.length) lines.splice(lines.findIndex(line => line[0] === PARTS[1][1]) + 1, 0, ...kinds);
   lines.forEach(([text, value, other, name]) => {

@@ -57,6 +57,7 @@ double cost(const PointTable& table, std::size_t row, const Column& column) {
   } else if (std::ranges::find(number_names(), column.name) != number_names().end()) {
     value = point.number(column.name);
   }
+  // Rows without the number (no step, no tokens) come last in either order.
   if (!value || std::isnan(*value)) return std::numeric_limits<double>::infinity();
   return column.more_is_better ? -*value : *value;
 }
@@ -84,6 +85,7 @@ bool beats(const std::vector<double>& a, const std::vector<double>& b) {
 
 PointTable frontier_of(const PointTable& table, const std::string& text) {
   std::vector<Column> columns;
+  // Up to the size itself: an empty last column (`a,`) must be refused as no column.
   for (std::size_t from = 0; from <= text.size();) {
     const std::size_t comma = std::min(text.find(',', from), text.size());
     columns.push_back(column_of("--pareto", text.substr(from, comma - from), table));
@@ -96,6 +98,7 @@ PointTable frontier_of(const PointTable& table, const std::string& text) {
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < costs.size(); ++i) {
     const bool known = std::ranges::all_of(costs[i], [](double c) { return std::isfinite(c); });
+    // What does not fit is no choice, and must not push out a row that does.
     if (!known || !fits(table.rows[i])) continue;
     bool beaten = false;
     for (std::size_t k = 0; k < costs.size() && !beaten; ++k)
@@ -117,6 +120,7 @@ PointTable arranged(PointTable table, const RowChoice& choice) {
   if (choice.best) std::erase_if(order, [&](std::size_t i) { return !fits(table.rows[i]); });
   std::vector<double> costs;
   for (std::size_t i = 0; i < table.rows.size(); ++i) costs.push_back(cost(table, i, column));
+  // Stable: rows of equal cost stay in the order of the file, or two runs would differ.
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return costs[i]; });
   if (choice.best && order.size() > *choice.best) order.resize(*choice.best);
   return taken(table, order);

@@ -17,6 +17,7 @@ struct Filter {
 }
 
 Filter parse(const std::string& text, const std::vector<PointValue>& values) {
+  // Signs of two characters first: `<=4` must not be `<` and the value `=4`.
   constexpr std::array<std::string_view, 6> relations{"!=", "<=", ">=", "=", "<", ">"};
   const std::size_t at = text.find_first_of("!<>=");
   if (at == std::string::npos || at == 0)
@@ -42,6 +43,7 @@ Filter parse(const std::string& text, const std::vector<PointValue>& values) {
   return filter;
 }
 
+/// Counts first, because `4Ki` is no plain number.
 std::optional<double> number(const std::string& text) {
   const auto count = parse_count(text);
   return count ? count : parse_number(text);
@@ -49,9 +51,11 @@ std::optional<double> number(const std::string& text) {
 
 bool holds(const Filter& filter, const std::string& text) {
   const auto left = number(text), right = number(filter.value);
+  // As numbers where both are some: `4Ki` is 4096, and 0.10 is 0.1.
   const bool equal = left && right ? *left == *right : text == filter.value;
   if (filter.relation == "=") return equal;
   if (filter.relation == "!=") return !equal;
+  // `auto` or `none` of a key that else is a number is neither less nor more.
   if (!left || !right) return false;
   const bool less = *left < *right;
   if (filter.relation == "<") return less;
@@ -74,6 +78,7 @@ std::vector<std::size_t> choose_points(const Sweep& sweep, const PointChoice& ch
   };
   std::vector<std::size_t> points;
   const std::size_t count = point_count(sweep);
+  // Neighbours cost alike: each shard takes every n-th point, so that all take equally long.
   for (std::size_t point = choice.shard; point < count; point += choice.shards) {
     if (choice.limit && points.size() >= *choice.limit) break;
     if (taken(point)) points.push_back(point);

@@ -152,19 +152,28 @@ std::vector<std::optional<double>> numbers_without_step(
 }
 
 std::string memory_excess(const Forecast& forecast) {
+  // The stage that lacks most, so that the words agree with the peak of the job beside them.
+  struct Lack {
+    Bytes needs{0}, has{0};
+    const char* where = "";
+    std::size_t stage = 0;
+  } most;
+  const auto consider = [&most](Lack lack) {
+    if (lack.needs - lack.has > most.needs - most.has) most = lack;
+  };
   for (std::size_t s = 0; s < forecast.stages.size(); ++s) {
     const auto& memory = forecast.stages[s].memory;
-    if (memory && !memory->fits_storage())
-      return fmt::format("stage {} needs {} of {} on the drives of a host", s,
-                         human(memory->storage), human(memory->storage_capacity));
-    if (memory && !memory->fits_memory())
-      return fmt::format("stage {} needs {} of {} per host", s, human(memory->host),
-                         human(memory->host_capacity));
-    if (memory && !memory->fits())
-      return fmt::format("stage {} needs {} of {} per device", s, human(memory->peak()),
-                         human(memory->capacity));
+    if (!memory || memory->fits()) continue;
+    if (!memory->fits_storage())
+      consider({memory->storage, memory->storage_capacity, "on the drives of a host", s});
+    else if (!memory->fits_memory())
+      consider({memory->host, memory->host_capacity, "per host", s});
+    else
+      consider({memory->peak(), memory->capacity, "per device", s});
   }
-  return "";
+  if (most.needs <= most.has) return "";
+  return fmt::format("stage {} needs {} of {} {}", most.stage, human(most.needs), human(most.has),
+                     most.where);
 }
 
 std::string to_line(const PointResult& r) {

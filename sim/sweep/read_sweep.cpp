@@ -92,6 +92,7 @@ class AxisReader {
       const bool unknown_key = message.starts_with("is not a known key");
       if (message.empty() || std::ranges::find(wrong, message) != wrong.end()) continue;
       wrong.push_back(message);
+      // The key is wrong for every value alike: said once, where the key stands.
       report(unknown_key ? entry.place : value.place, section, entry.key, message);
     }
     if (section == zip_key) return;  // pairs may repeat a value of one key
@@ -185,6 +186,7 @@ std::optional<std::string> read_keys(const Node& root, Sweep& sweep, bool& weak,
 void check_size(const Sweep& sweep, const Node& root, Reading& reading) {
   std::size_t count = 1;
   for (const SweepAxis& axis : sweep.axes) {
+    // Checked after each axis, long before a product of many could overflow.
     count *= axis.steps.size();
     if (count <= most_points) continue;
     reading.report(place_of(root, "sweep.grid"), "sweep.grid",
@@ -235,6 +237,7 @@ Sweep devices_sweep(const ScenarioDocument& document, const std::vector<std::int
   const auto scalar = [](std::string text) {
     return Node{.kind = Node::Kind::scalar, .place = {"--devices"}, .text = std::move(text)};
   };
+  // A fixed number of replicas would fit one size alone.
   set_value(sweep.base.root, "parallel.dp", scalar("auto"));
   SweepAxis axis{{"cluster.devices"}, {}};
   for (const std::int64_t n : devices) axis.steps.push_back({scalar(std::to_string(n))});

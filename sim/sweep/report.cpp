@@ -118,6 +118,7 @@ std::optional<EfficiencyBand> efficiency_band(const PointTable& table, std::size
   const PointResult& point = table.rows[row];
   const auto mean = point.number("step_time_mean_s");
   if (!mean) return {};
+  // Efficiency is inverse to the step: that of the mean, scaled to each quantile of the step.
   const double seconds = *table.efficiency[row] * *mean;
   return EfficiencyBand{seconds / *point.number("step_time_p90_s"),
                         seconds / *point.number("step_time_p50_s"),
@@ -187,12 +188,7 @@ std::string points_json(const std::string& sweep, const PointTable& table) {
     point["sha256"] = row.key;
     point["version"] = row.version;
     if (!row.of_this_build()) point["other_build"] = row.fingerprint;
-    for (const auto& [key, value] : row.varied) {
-      const auto count = parse_count(value), number = parse_number(value);
-      point["varied"][key] = count    ? OrderedJson(static_cast<std::int64_t>(*count))
-                             : number ? OrderedJson(*number)
-                                      : OrderedJson(value);
-    }
+    if (!row.varied.empty()) point["varied"] = OrderedJson::parse(varied_json(row));
     points.push_back(std::move(point));
   }
   OrderedJson json{{"stepcast", program_head<OrderedJson>()}};

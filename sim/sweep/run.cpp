@@ -173,6 +173,7 @@ void SweepRun::add(const PointResult& result) {
   const auto found = std::ranges::lower_bound(points_, static_cast<std::size_t>(result.point));
   expects(found != points_.end(), "a result is of a point of the run");
   note(static_cast<std::size_t>(found - points_.begin()), result);
+  // What failed may have failed by the machine (memory, a signal): the next run tries again.
   if (!store_ || result.status == PointStatus::failed) return;
   PointResult kept = result;
   if (kept.status == PointStatus::out_of_memory && !kept.simulated())
@@ -185,6 +186,7 @@ std::vector<PointResult> SweepRun::results() const {
   std::vector<PointResult> all;
   for (std::size_t place = 0; place < points_.size(); ++place) {
     const std::size_t source = first.emplace(keys_[place], place).first->second;
+    // A point that is the same scenario as an earlier one was not simulated again.
     const auto& result = results_[place] ? results_[place] : results_[source];
     expects(result.has_value(), "every missing point was simulated");
     all.push_back(*result);
@@ -217,7 +219,9 @@ std::vector<std::optional<double>> scaling_efficiency(const Sweep& sweep,
   const auto rate = [](const PointResult& r) -> std::optional<double> {
     if (!r.simulated()) return {};
     const auto mean = r.number("step_time_mean_s");
+    // Rates are of the scenario's own draw; the mean over seeds is what a long run sees.
     const double of_mean = mean ? *r.number("step_time_s") / *mean : 1;
+    // Given times have samples, but nobody said how many tokens are in one.
     if (const auto tokens = r.number("tokens_per_s_per_device")) return *tokens * of_mean;
     return *r.number("samples_per_s") / *r.number("devices") * of_mean;
   };

@@ -45,10 +45,7 @@ std::vector<std::size_t> parts_that_occur(const std::vector<std::vector<double>>
 std::string part_phrase(std::size_t part) {
   const std::string& name = breakdown_names()[part];
   if (is_exposed_part(part)) return "exposed " + name + " communication";
-  if (name == "fleet") return "waiting for the slowest of the fleet";
-  std::string text = name;
-  std::ranges::replace(text, '_', ' ');
-  return text;
+  return name == "fleet" ? "waiting for the slowest of the fleet" : part_word(part);
 }
 
 /// One sentence on the last point that lost something: how much, and the parts that most of it is.
@@ -115,12 +112,12 @@ std::string scaling_table(const Sweep& sweep, const PointTable& table) {
   for (const PointResult& row : table.rows) width = std::max(width, row.values.size() + 1);
   text += fmt::format("\n  what grows, against perfect scaling of the baseline\n  {:<{}}", "point",
                       width);
-  for (const std::size_t p : parts) text += fmt::format("{:>11}", breakdown_names()[p]);
+  for (const std::size_t p : parts) text += fmt::format("{:>14}", part_word(p));
   text += "\n";
   for (std::size_t i = 0; i < losses.size(); ++i) {
     if (losses[i].empty()) continue;
     text += fmt::format("  {:<{}}", table.rows[i].values, width);
-    for (const std::size_t p : parts) text += fmt::format("{:>11}", signed_seconds(losses[i][p]));
+    for (const std::size_t p : parts) text += fmt::format("{:>14}", signed_seconds(losses[i][p]));
     text += "\n";
   }
   return text + what_bends(table, losses) + published_lines(table);

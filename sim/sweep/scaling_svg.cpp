@@ -220,7 +220,7 @@ std::string parts_panel(const PointTable& table) {
     const double x = begin + panel_width + 12;
     svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"12\" fill=\"{}\"/>\n",
                        x, y - 10, part_colour(p)) +
-           text_at(x + 18, y, breakdown_names()[p], "start");
+           text_at(x + 18, y, part_word(p), "start");
   }
   return svg;
 }

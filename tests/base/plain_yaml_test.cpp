@@ -53,14 +53,16 @@ std::vector<std::string> shipped_texts(const std::string& folder) {
 }
 
 TEST(PlainYaml, IsWhatTheLibraryReadsOfPresets) {
-  std::size_t read = 0;
-  const std::vector<std::string> texts = shipped_texts("scenarios/models");
-  for (const std::string& text : texts) {
-    const std::optional<bool> same = agrees(text);
-    EXPECT_TRUE(same.value_or(true)) << text;
-    read += same ? 1 : 0;
+  for (const char* folder : {"scenarios/models", "scenarios/clusters/fitted"}) {
+    std::size_t read = 0;
+    const std::vector<std::string> texts = shipped_texts(folder);
+    for (const std::string& text : texts) {
+      const std::optional<bool> same = agrees(text);
+      EXPECT_TRUE(same.value_or(true)) << text;
+      read += same ? 1 : 0;
+    }
+    EXPECT_GE(10 * read, 9 * texts.size()) << folder;
   }
-  EXPECT_GE(10 * read, 9 * texts.size());
 }
 
 /// A text of pieces that decide how a line is read.
@@ -93,12 +95,31 @@ TEST(PlainYaml, IsWhatTheLibraryReadsOfEditedFiles) {
 }
 
 TEST(PlainYaml, LeavesToTheLibraryWhatItDoesNotKnow) {
-  for (const char* text : {"",          "# nothing",     "a: |\n  text", "a: >\n  text",
-                           "a: &x 1",   "a: *x",         "a: !t 1",      "a: [1,\n2]",
-                           "a:\n",      "a: 1\na: 2",    "a: \"x\\n\"",  "a: 'it''s'",
-                           "a: b\n  c", "? a\n: b",      "a:\tb",        "--- a",
-                           "a: 1\n...", "word",          "a: {b}",       "a: [b: 1]",
-                           "a: b: c",   "a: {b\n  : 1}", "a: [b\n  c]",  "a: [1, #\n  2]"})
+  for (const char* text : {"",
+                           "# nothing",
+                           "a: |\n  text",
+                           "a: >\n  text",
+                           "a: &x 1",
+                           "a: *x",
+                           "a: !t 1",
+                           "a: [1,\n2]",
+                           "a:\n",
+                           "a: 1\na: 2",
+                           "a: \"x\\n\"",
+                           "a: 'it''s'",
+                           "a: b\n  c",
+                           "? a\n: b",
+                           "a:\tb",
+                           "--- a",
+                           "a: [@b]",
+                           "a: 1\n...",
+                           "word",
+                           "a: {b}",
+                           "a: [b: 1]",
+                           "a: b: c",
+                           "a: {b\n  : 1}",
+                           "a: [b\n  c]",
+                           "a: [1, #\n  2]"})
     EXPECT_FALSE(parse_plain(text, "file")) << text;
 }
 
@@ -120,6 +141,7 @@ TEST(PlainYaml, ReadsWordsListsAndMappings) {
   EXPECT_EQ(root.find("b")->items[1].find("c")->text, "d, e");
   EXPECT_EQ(root.find("b")->items[2].find("k")->kind, Node::Kind::null);
   EXPECT_EQ(root.find("l m")->text, "n#o");
+  EXPECT_EQ(agrees("a: [b@c, d@]"), true);
 }
 
 }  // namespace

@@ -290,6 +290,26 @@ TEST(LayerOrder, GuessesTransfersByTheirSlowestLink) {
   EXPECT_NEAR(guess(SwitchFabric{.port = link}), 14e-3, 1e-9);
 }
 
+/// Of six ranks of a stage two lie in each node of four, because stages run fastest; of those that
+/// cross nodes one.
+TEST(LayerOrder, GuessesTransfersBetweenRanksThatStagesDrawApart) {
+  ClusterSpec cluster = plain_cluster();
+  cluster.node_devices = 4;
+  cluster.network.nic = {.link = {BytesPerSecond{1e9}, Seconds{0}}};
+  ParallelPlan plan;
+  plan.order = {"pp", "tp", "cp", "ep", "dp"};
+  plan.pp = 2;
+  plan.dp = plan.ep = 6;
+  plan.expert_part = 4;
+  LayerCommunication call = exchange("x");
+  call.call = {CollectiveKind::all_gather, Bytes{6e6}};
+  for (const GroupKind kind : {GroupKind::expert, GroupKind::expert_outer}) {
+    call.group = kind;
+    const double guess = expected_times({call}, cluster, plan, cluster.device, false).at(0);
+    EXPECT_NEAR(guess - 5e-6, 4e-3, 1e-9) << static_cast<int>(kind);  // two thirds leave the node
+  }
+}
+
 /// Of a whole stage: streams and dependencies change, what is done does not.
 TEST(LayerOrder, AStageDoesTheSameWork) {
   WorkloadSpec spec = sequence_and_experts();

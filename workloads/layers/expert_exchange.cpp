@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../fp8_scales.hpp"
 #include "dispatcher.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/topology/placement.hpp"
@@ -10,8 +11,8 @@ namespace stepcast::rows {
 
 namespace {
 
-/// FP8 rows carry one FP32 scale per 128 elements (DeepSeek-V3, section 3.3: 1 x 128 tiles).
-constexpr double fp8_element = 1 + fp32 / 128;
+/// Rows in FP8 carry their scales with them.
+constexpr double fp8_element = 1 + tile_scale;
 
 bool in_fp8(const Experts& e) { return e.context.moe.wire == MoeSpec::Wire::fp8; }
 

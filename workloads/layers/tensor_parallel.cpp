@@ -1,5 +1,6 @@
 #include "tensor_parallel.hpp"
 
+#include "../fp8_scales.hpp"
 #include "adapted_products.hpp"
 
 // Products whose columns or rows are spread over the tensor ranks, and what those exchange.
@@ -74,8 +75,8 @@ bool transposes(const Shape& shape, const Linear& linear) {
 double gathered_part(const Shape& shape, const Linear& linear) {
   if (!gathers_fp8(shape, linear)) return 1;
   double scales = 0;
-  if (*shape.gathers_fp8 == Fp8Recipe::blockwise) scales = single_bytes / 128;
-  if (*shape.gathers_fp8 == Fp8Recipe::mxfp8) scales = 1.0 / 32;
+  if (*shape.gathers_fp8 == Fp8Recipe::blockwise) scales = tile_scale;
+  if (*shape.gathers_fp8 == Fp8Recipe::mxfp8) scales = mx_scale;
   return (1 + scales) / element;
 }
 

@@ -49,11 +49,7 @@ double excess(const CheckedValue& v) {
 }
 
 std::string part_name(std::size_t i) {
-  const std::string& name = breakdown_names()[i];
-  if (is_exposed_part(i)) return "exposed " + name + " communication";
-  if (name == "host_stall") return "host stall";
-  if (name == "compile_stall") return "compile stall";
-  return name == "other_idle" ? "other idle" : name;
+  return is_exposed_part(i) ? "exposed " + part_word(i) + " communication" : part_word(i);
 }
 
 /// The first part that takes time now and that the file says nothing of.

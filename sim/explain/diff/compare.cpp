@@ -134,7 +134,7 @@ std::string percent_text(double percent) {
 std::vector<PartRow> part_rows(const std::vector<DiffSide>& sides) {
   std::vector<PartRow> rows;
   for (std::size_t p = 0; p < breakdown_names().size(); ++p) {
-    PartRow row{(is_exposed_part(p) ? "exposed " : "") + breakdown_names()[p], {}};
+    PartRow row{(is_exposed_part(p) ? "exposed " : "") + part_word(p), {}};
     for (const DiffSide& side : sides) row.values.push_back(side.parts[p]);
     double longest = 0;
     for (const DiffSide& side : sides) longest = std::max(longest, side.step_time);

@@ -67,8 +67,8 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-/// With a type and a kernel that were measured, and
-/// every size between the smallest and the largest.
+/// With a type and a kernel that were measured, and every size between the smallest and the
+/// largest: a box, not the rows, since tables have few sizes of each side.
 bool was_measured(const KindResiduals& known, const OperatorRequest& request) {
   if (!has(known.types, residual_type(request))) return false;
   if (request.kind->of == OperatorClass::attention &&

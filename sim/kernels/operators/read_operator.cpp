@@ -8,7 +8,7 @@ namespace stepcast {
 namespace {
 
 constexpr double largest_size = 0x1p31 - 1;  // kernels count rows and columns in 32 bits
-constexpr double largest_count = 0x1p53;     // of bytes or parameters
+constexpr double largest_count = 0x1p53;     // of bytes or parameters: exact as a double
 
 std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 

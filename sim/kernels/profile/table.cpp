@@ -56,6 +56,7 @@ const std::string& CsvTable::text(std::size_t row, std::size_t column) const {
 
 std::optional<double> CsvTable::number(std::size_t row, std::size_t column) const {
   const std::string& cell = text(row, column);
+  // Profilers write either where a kernel has no such number.
   if (cell.empty() || cell == "N/A") return {};
   if (const auto value = parse_number(cell)) return value;
   fail(row, "holds '" + cell + "' in column '" + header_[column] + "', allowed: a number or N/A");

@@ -160,6 +160,50 @@ TEST(Mistakes, SettingsThird) {
   });
 }
 
+TEST(Mistakes, CommandsFourth) {
+  helps({
+      {"run q.yml", "or a shipped one, see stepcast list"},
+      {"llama2-7b-8.yaml run", "allowed: stepcast run llama2-7b-8.yaml"},
+      {"run llama2-7b-8.yaml llama3-70b-dgx-h100.yaml", "is a second file; stepcast compare A B"},
+      {"run llama2-7b-8.yaml parallel.tp=4", "did you mean --set parallel.tp=4?"},
+      {"compare llama2-7b-8.yaml parallel.tp=4", "did you mean --set parallel.tp=4?"},
+      {"scale llama2-7b-8.yaml --devices 8 16", "a list has commas without blanks"},
+      {"report llama2-7b-8.yaml", "the option --report of stepcast run"},
+      {"trace llama2-7b-8.yaml", "the option --trace of stepcast run"},
+      {"run llama2-7b-8.yaml --svg x.svg", "but of stepcast explain, scale, schedule"},
+      {"run llama2-7b-8.yaml --nodes 4", "did you mean --devices or --set cluster.devices"},
+      {"run llama2-7b-8.yaml --report x.pdf", "writes .html"},
+      {"list --clusters", "did you mean stepcast list clusters?"},
+      {"serve llama2-7b-8.yaml", "its page finds a scenario"},
+      {"schedule 1f1b --stages 4", "did you mean --pp?"},
+      {"new --model llama-3.1-8b --cluster dgx-h100 --devices 8", "models/llama3.1-8b.yaml?"},
+      {"new --model llama2-7b --cluster dgx-h100 --devices 12", "--devices: is 12"},
+  });
+}
+
+TEST(Mistakes, SettingsFourth) {
+  helps({
+      {"run llama2-7b-8.yaml --cluster nvidia", "See stepcast list nvidia"},
+      {"run llama2-7b-8.yaml --cluster 8xH100", "clusters/dgx-h100.yaml?"},
+      {"run llama2-7b-8.yaml --cluster H100x64", "clusters/dgx-h100.yaml?"},
+      {"run llama2-7b-8.yaml --cluster gaudi", "see stepcast list clusters"},
+      {"run llama2-7b-8.yaml --set parallel.tp=[8]", "one value is wanted, 8: several are for plans"},
+      {"run llama2-7b-8.yaml --set 'cluster.devices=[8,16]'", "one value is wanted: several are"},
+      {"run llama2-7b-8.yaml --set parallel.sp=true", "did you mean sequence_parallel?"},
+      {"run llama2-7b-8.yaml --set training.precision=bfloat16", "did you mean bf16?"},
+      {"run llama2-7b-8.yaml --set 'training.sequence = 8192'", "has a blank before '='"},
+      {"run llama2-7b-8.yaml --set model.num_layers=30", "did you mean layers?"},
+      {"run llama2-7b-8.yaml --set model.experts=8", "did you mean model.moe.experts?"},
+      {"run llama2-7b-8.yaml --set training.grad_accum=4", "did you mean global_batch?"},
+      {"run llama2-7b-8.yaml --set cluster.nodes=2", "did you mean devices?"},
+      {"run llama2-7b-8.yaml --set cluster.device=h100", "comes with its cluster, --cluster NAME"},
+      {"run llama2-7b-8.yaml --set moe.experts=8", "did you mean model.moe.experts?"},
+      {"run llama2-7b-8.yaml --set schedule.pipeline=DualPipeV", "did you mean dualpipe_v?"},
+      {"run llama2-7b-8.yaml --set schedule=1f1b", "did you mean schedule.pipeline?"},
+      {"import llama2-7b-8.yaml", "did you mean stepcast run llama2-7b-8.yaml?|does not exist"},
+  });
+}
+
 /// A first file, with one place in it changed.
 struct WrongFile {
   const char *from, *to;

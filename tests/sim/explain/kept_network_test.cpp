@@ -68,6 +68,23 @@ TEST(KeptNetwork, KeyTellsApartWhateverMakesAnotherMap) {
   }
 }
 
+TEST(KeptNetwork, AProcessThatRemembersFindsWhatOthersFind) {
+  const auto steps = [](bool remembers) {
+    return in_child([&] {
+      if (remembers) remember_network_map();
+      std::vector<double> found;
+      for (const char* changed : {"parallel.ep=2", "cluster.host.queue_depth=8", "parallel.ep=4",
+                                  "training.micro_batch=2", "parallel.ep=2"})
+        found.push_back(
+            forecast(scenario_of("telechat3-105b-4096.yaml",
+                                 {"cluster.devices=128", "training.global_batch=16", changed}))
+                .step_time.value());
+      return found;
+    });
+  };
+  EXPECT_EQ(steps(true), steps(false));
+}
+
 // Where the key stays, explain takes the step time of the scenario as it is.
 TEST(StepKey, EqualKeysHaveEqualStepTimes) {
   const Scenario base =

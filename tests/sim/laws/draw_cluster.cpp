@@ -125,6 +125,10 @@ void Drawing::pick_fabric() {
   nic_ = word({"device", "device", "node"});
   take("cluster.network.nic.per", "nic per", nic_);
   const std::int64_t nodes = world() / node_;
+  if (nodes > 4 && has("cluster.collectives.library=nccl") && chance(60)) {
+    hit("ring loss");
+    set("cluster.collectives.ring_loss", word({"0.05", "0.2"}));
+  }
   super_node_ = nodes % 2 == 0 && chance(25);
   if (!super_node_) return;
   hit("super-node");

@@ -81,9 +81,9 @@ void Drawing::pick_dispatcher(const std::string& dispatch, const std::string& ov
   const bool whole = overlap.find('(') == std::string::npos;
   if (whole && (dispatch == "flat" || dispatch == "allgather") && chance(95)) {
     std::string version =
-        word({"megatron_0.6", "megatron_0.8", "megatron_0.9", "megatron_0.10", "megatron_0.12",
-              "megatron_0.14", "megatron_0.9", "megatron_0.12", "megatron_0.14", "mindspeed_1.0",
-              "mindspeed_2.0", "mindspeed_2.3", "mindspeed_1.0", "mindspeed_2.3_seq"});
+        chance(50) ? word({"mindspeed_1.0", "mindspeed_2.0", "mindspeed_2.3", "mindspeed_2.3_seq"})
+                   : word({"megatron_0.6", "megatron_0.8", "megatron_0.9", "megatron_0.10",
+                           "megatron_0.12", "megatron_0.14"});
     if (version == "mindspeed_2.3_seq" && dispatch != "flat") version = "mindspeed_2.0";
     hit("dispatcher " + version.substr(0, version.find('_')));
     set("moe.dispatcher", version);
@@ -120,7 +120,7 @@ void Drawing::pick_expert_keys() {
 
 /// Kernels around FP8 products, and parts of a layer that are launched as graphs.
 void Drawing::pick_kernels() {
-  if (recipe_ == "mxfp8" && experts() && chance(50)) {
+  if (recipe_ == "mxfp8" && experts() && chance(60)) {
     take("moe.experts", "experts", "multi_stream");
     take("runtime.kernels.scales", "scales", "apart");
   } else if (recipe_ == "mxfp8" && !experts() && chance(90)) {
@@ -162,7 +162,7 @@ void Drawing::pick_algorithms() {
   const bool grid = node_fabric_ == "torus" || node_fabric_ == "full_mesh";
   if (grid && experts() && chance(90))
     return take("communication.algorithm.all_to_all", "exchange", "dimensions");
-  if (spread_ && chance(80)) {
+  if (spread_) {
     hit("algorithm parallel");
     for (const char* kind : {"all_reduce", "reduce_scatter", "all_gather"})
       set("communication.algorithm." + std::string(kind), "parallel");
@@ -227,8 +227,9 @@ void Drawing::pick_exchange(bool from_all) {
 
 void Drawing::pick_gathers(bool shares) {
   const bool ahead = has("parallel.zero=1") || has("parallel.zero=2");
-  if (ahead && !has("communication.gradient.overlap=false") && chance(30))
+  if (ahead && !has("communication.gradient.overlap=false") && chance(experts() ? 30 : 60))
     take("communication.parameter.overlap", "gather overlap", "false");
+  if (has("training.master_weights=none")) return;  // which has no other weights to gather
   const bool casts = recipe_ == "delayed" || recipe_ == "tensorwise" || recipe_ == "blockwise";
   if (shares && casts && !has("training.offload.experts=true") && chance(60))
     take("communication.parameter.precision", "gather", "fp8");
@@ -249,8 +250,15 @@ void Drawing::pick_states() {
   if (away && !kinds_ && chance(60)) take("training.offload.store", "store", "storage");
   const bool half = has("training.precision=fp8_mixed") || has("parallel.zero=3") ||
                     has("communication.gradient.precision=bf16");
-  if (!away && !half && chance(25)) {
+  if (!away && !half && chance(35)) {
     take("training.master_weights", "master", "stored");
+    return;
+  }
+  if (has("communication.gradient.precision=bf16") && chance(30)) {
+    take("training.master_weights", "master", "none");
+    if (has("runtime.optimizer=elementwise"))  // its statements pass over one precision
+      for (const char* moment : {"first", "second"})
+        set("training." + std::string(moment) + "_moment", "bf16");
     return;
   }
   if (has("runtime.optimizer=elementwise")) return;
@@ -299,7 +307,7 @@ void Drawing::pick_orders() {
   if (exchanges && !placed && chance(40)) take("runtime.layer_order", "layers", "overlapped");
   const bool hops =
       has("moe.dispatch=flat") || has("moe.dispatch=two_hop") || has("moe.dispatch=two_hop_dedup");
-  if (expert_ranks_ > 1 && hops && !library_ && !has("parallel.ep=1") && chance(25))
+  if (expert_ranks_ > 1 && hops && !library_ && !has("parallel.ep=1") && chance(45))
     take("moe.combine_precision", "combine", "fp8");
   const bool owned = has("parallel.zero=1") && cp_ * dp_ > 1 &&
                      !draft_.features.contains("dp_replicate") &&

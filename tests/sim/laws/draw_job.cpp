@@ -27,7 +27,7 @@ void Drawing::pick_sizes() {
     cp_ = slices ? 1 : any<std::int64_t>({1, 1, 1, 2, 4});
   }
   dp_ = any<std::int64_t>({1, 2, 2, 3, 4, 8});
-  spread_ = !given() && chance(14);
+  spread_ = !given() && chance(18);
   if (spread_) tp_ = cp_ = 1, dp_ = 8;
   while (world() > 64) dp_ = (dp_ + 1) / 2, cp_ = (cp_ + 1) / 2;
   const std::int64_t per_stage = any<std::int64_t>({1, 1, 2, 3});
@@ -50,7 +50,7 @@ void Drawing::pick_schedule() {
     hit("put_off");
     set("schedule.put_off", word({"1", "2", "3"}));
   }
-  if (is("interleaved_1f1b") && chance(60)) {
+  if (is("interleaved_1f1b") && chance(85)) {
     hit("warmup");
     set("schedule.warmup", word({"extra(1)", "less_memory"}));
   }
@@ -117,9 +117,10 @@ void Drawing::pick_training() {
   const std::string fused = no_softmax_ ? "fused" : word({"fused", "fused", "flash_1"});
   take("training.attention", "attention", unfused_ ? "unfused" : fused);
   if (slices_ > 1 && unfused_) hit("unfused slices");
-  if (chance(35)) {
+  if (chance(45)) {
     take("training.precision", "precision", "fp8_mixed");
-    recipe_ = word({"delayed", "tensorwise", "blockwise", "deepseek", "mxfp8", "mxfp8", "mxfp8"});
+    recipe_ = word({"delayed", "tensorwise", "blockwise", "deepseek", "deepseek", "mxfp8", "mxfp8",
+                    "mxfp8", "mxfp8"});
     take("training.fp8_recipe", "recipe", recipe_);
   }
   if (chance(30)) take("training.cross_entropy", "cross_entropy", "fused");

@@ -15,6 +15,7 @@ const std::vector<std::string>& all_features() {
                              "library hccl",
                              "library nccl",
                              "held cores",
+                             "ring loss",
                              "topology single_switch",
                              "topology leaf_spine",
                              "topology rail_optimized",
@@ -178,6 +179,7 @@ const std::vector<std::string>& all_features() {
                              "offload part 0.5",
                              "first moment fp8",
                              "master fp16",
+                             "master none",
                              "master stored",
                              "gradient bf16",
                              "accumulation separate",
@@ -217,6 +219,43 @@ const std::vector<std::string>& all_features() {
       all.emplace_back(name);
     return all;
   }();
+  return features;
+}
+
+const std::vector<std::string>& rare_features() {
+  static const std::vector<std::string> features{"packing attention_aware",
+                                                 "cross_entropy transformers",
+                                                 "exchange broadcast",
+                                                 "dispatcher megatron",
+                                                 "copies of experts 1",
+                                                 "dispatcher mindspeed",
+                                                 "dispatch hierarchical_allgather",
+                                                 "indexer",
+                                                 "adapters packed",
+                                                 "pass square",
+                                                 "products joined",
+                                                 "experts fused",
+                                                 "packing slot_balanced",
+                                                 "block parallel_norms",
+                                                 "first moment fp8",
+                                                 "pcie nic root",
+                                                 "overlap tiles",
+                                                 "exchange lists",
+                                                 "linear attention",
+                                                 "recipe blockwise",
+                                                 "recipe delayed",
+                                                 "recipe tensorwise",
+                                                 "routing random",
+                                                 "attention_head 128",
+                                                 "failed port plane",
+                                                 "gradient all_to_all",
+                                                 "softmax causal",
+                                                 "dispatcher hybridep",
+                                                 "model given",
+                                                 "dispatcher mindformers_1.3",
+                                                 "dispatcher deepep",
+                                                 "hpz",
+                                                 "scales apart"};
   return features;
 }
 

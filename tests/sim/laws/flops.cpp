@@ -106,15 +106,28 @@ struct CoreSizes {
   double heads, qk, v, key_values;
 };
 
-/// Layers and MTP modules that run an attention core in a backward again.
-double recomputed_cores(const Scenario& scenario) {
-  const WorkloadSpec& spec = scenario.workload;
+/// Layers and MTP modules whose attention core goes backward. With adapters behind it alone the
+/// first layer has no gradient to give to its core, unless it runs again: a checkpoint needs an
+/// input with a gradient, and so do parts side by side.
+double cores_backward(const WorkloadSpec& spec) {
   const auto all = static_cast<double>(spec.model.layers + spec.model.mtp_layers);
+  const AdapterSpec& adapters = spec.training.adapters;
+  using Target = AdapterSpec::Target;
+  const bool before =
+      adapters.at(Target::query) || adapters.at(Target::key) || adapters.at(Target::value);
+  const bool ends = adapters.any() && !before && spec.model.block == ModelSpec::Block::serial &&
+                    spec.training.recompute != TrainingSpec::Recompute::full;
+  return ends ? all - 1 : all;
+}
+
+/// Layers and MTP modules that run an attention core in a backward again.
+double recomputed_cores(const WorkloadSpec& spec) {
   using Recompute = TrainingSpec::Recompute;
   if (spec.training.recompute == Recompute::none) return 0;
-  if (spec.training.recompute == Recompute::modules)
-    return spec.training.recomputes(TrainingSpec::Module::core_attn) ? all : 0;
-  if (spec.training.recompute != Recompute::table) return all;
+  if (spec.training.recompute == Recompute::modules &&
+      !spec.training.recomputes(TrainingSpec::Module::core_attn))
+    return 0;
+  if (spec.training.recompute != Recompute::table) return cores_backward(spec);
   double sum = 0;
   for (const auto& row : spec.training.recompute_layers)
     for (const std::int64_t layers : row) sum += static_cast<double>(layers);
@@ -123,19 +136,19 @@ double recomputed_cores(const Scenario& scenario) {
 
 /// What slices add: sums of the gradients of earlier keys and values, less the scores behind each
 /// slice that an unfused core computes without slices.
-double added_by_slices(const Scenario& scenario) {
-  const WorkloadSpec& spec = scenario.workload;
+double added_by_slices(const WorkloadSpec& spec) {
   const auto sequences = static_cast<double>(spec.training.global_batch);
   const auto cores = static_cast<double>(spec.model.layers + spec.model.mtp_layers);
   const SliceSums slices{spec};
   const CoreSizes core{spec};
-  const double sums = sequences * cores * slices.before * core.key_values;
+  const double sums = sequences * cores_backward(spec) * slices.before * core.key_values;
   if (spec.training.attention != TrainingSpec::Attention::unfused) return sums;
   constexpr double softmax = 5, dropout = 2;  // FLOPs per score, forward and backward alike
   const double once = 2 * (core.qk + core.v) + softmax + dropout;
   const double backward = 4 * (core.qk + core.v) + softmax + dropout;
   const double scores = sequences * core.heads * slices.unseen;
-  return sums - scores * ((once + backward) * cores + once * recomputed_cores(scenario));
+  return sums -
+         scores * (once * (cores + recomputed_cores(spec)) + backward * cores_backward(spec));
 }
 
 class FlopsLaws {
@@ -174,9 +187,12 @@ class FlopsLaws {
     const auto apart = with(case_.draft, {"runtime.fusion=none", slices_of(scenario)});
     const Executed flops = executed(*plain);
     const Executed passed = fuses_statements(scenario) && apart ? executed(*apart) : own;
-    double expected = flops.passes + (spec.plan.slices > 1 ? added_by_slices(scenario) : 0);
+    double expected = flops.passes + (spec.plan.slices > 1 ? added_by_slices(spec) : 0);
+    const auto more = static_cast<double>(spec.plan.slices - 1);
     if (spec.communication.accumulation == CommunicationSpec::Accumulation::separate)
-      expected += static_cast<double>(spec.plan.slices - 1) * accumulation(flops.passes);
+      expected += more * once_each(flops.passes, "communication.gradient.accumulation=fused");
+    if (spec.training.adapters.frozen != AdapterSpec::Frozen::bf16)
+      expected += more * once_each(flops.passes, "training.adapters.frozen=bf16");
     equal(spec.plan.slices > 1 ? "slices" : "schedule", passed.passes, expected);
     const bool shared = spec.model.tied_embeddings || spec.model.mtp_layers > 0;
     const auto copies = static_cast<double>(spec.plan.chunk_map().copies());
@@ -202,12 +218,12 @@ class FlopsLaws {
     equal("copies, of the update", own.update, flops.update);
   }
 
-  /// FLOPs of adding up the gradients of whole micro-batches, once each.
-  double accumulation(double separate) {
+  /// FLOPs of whole micro-batches that `without` does away with, once each: a slice has as many.
+  double once_each(double all, const char* without) {
     std::vector<std::string> plain = plain_schedule(case_.scenario);
-    plain.emplace_back("communication.gradient.accumulation=fused");
-    const auto fused = with(case_.draft, plain);
-    return fused ? separate - executed(*fused).passes : 0;
+    plain.emplace_back(without);
+    const auto others = with(case_.draft, plain);
+    return others ? all - executed(*others).passes : 0;
   }
 
   void equal(const std::string& what, double own, double other) {

@@ -30,14 +30,19 @@ std::string command_of(const Draft& draft) {
 }
 
 ValidCase valid_case(std::uint64_t seed, std::size_t index) {
-  constexpr std::size_t most_attempts = 500;
-  for (std::size_t attempt = 0; attempt < most_attempts; ++attempt) {
+  constexpr std::size_t most_refused = 500, wanting = 3000;
+  const auto& rare = rare_features();
+  // Their number and that of the schedules share no factor, so that each meets each in its turn.
+  const std::string& wanted = rare[index % rare.size()];
+  std::size_t refused = 0;
+  for (std::size_t attempt = 0; refused < most_refused; ++attempt) {
     Draft draft = draw_scenario(seed, index, attempt);
+    if (attempt < wanting && !draft.features.contains(wanted)) continue;
     try {
       Scenario scenario = read_draft(draft);
-      return {std::move(draft), std::move(scenario), attempt};
+      return {std::move(draft), std::move(scenario), refused};
     } catch (const InputError&) {
-      // the reader says what does not go together
+      ++refused;  // the reader says what does not go together
     }
   }
   throw std::runtime_error("no valid draft of case " + std::to_string(index));

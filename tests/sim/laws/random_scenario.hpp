@@ -18,6 +18,8 @@ struct Draft {
 
 /// What the settings of a Draft may ask for, each under a name such as `schedule zb_v`.
 const std::vector<std::string>& all_features();
+/// Those that few drafts have: each case looks for one of them first.
+const std::vector<std::string>& rare_features();
 
 /// The `attempt`-th draft of case `index` of a seed. The schedule follows from the index, so that
 /// all occur; the rest is drawn. The reader may refuse a draft.

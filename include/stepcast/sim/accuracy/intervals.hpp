@@ -14,8 +14,8 @@ struct IntervalClass {
   std::string name;
   std::size_t rows = 0;
   /// 80 % of the quotients of published over forecast step time of a source that the others know
-  /// nothing of lie between; those of the next wider class where this one has fewer than 20 rows,
-  /// and never narrower than its own.
+  /// nothing of lie between: middle and width of the class, shrunk towards those of the next wider
+  /// one the more the fewer sources it has.
   QuotientRange range;
   double inside = 0;  ///< the part of the rows inside the range of the class without their source
   double width = 0;   ///< the median of those ranges' width [fraction of the forecast]

@@ -67,8 +67,6 @@ class Engine {
   double now() const;
   /// Nothing of the engine happens before this time; infinity when nothing is pending.
   double earliest() const;
-  /// Says whether no flows share links at the moment.
-  bool between_flows() const;
   /// Says whether the clock may be moved: between flows, and with incremental sharing also
   /// while flows share links and none of them begins or ends.
   bool may_shift() const;

@@ -24,4 +24,8 @@ class KeptNetworkMap {
 /// build_network_map(input), or a copy of what is kept for an equal one.
 NetworkMap known_network_map(const NetworkMapInput& input);
 
+/// From now on this process remembers the last map that known_network_map() built: who asks again
+/// mostly asks about the same cluster and plan.
+void remember_network_map();
+
 }  // namespace stepcast
