@@ -252,7 +252,8 @@ class Loader {
     constexpr std::string_view digits = "0123456789";
     const std::size_t front = name.find_first_not_of(digits);
     const std::size_t last = name.find_last_not_of(digits);
-    if (front != std::string::npos && front > 0 && name[front] == 'x') return name.substr(front + 1);
+    if (front != std::string::npos && front > 0 && name[front] == 'x')
+      return name.substr(front + 1);
     const bool counted = last != std::string::npos && last + 1 < name.size() && name[last] == 'x';
     return counted ? name.substr(0, last) : name;
   }
@@ -390,7 +391,7 @@ std::string read_document_text(const std::string& path, const SearchPath& search
     if (hint.empty() && path.find('=') != std::string::npos)
       hint = "; did you mean --set " + path + "?";
     if (hint.empty() && format == yaml_file && !is_confined())
-      hint = ", allowed: a YAML file, or a shipped one, see stepcast list scenarios";
+      hint = ", allowed: a YAML file, or a shipped one, see stepcast list";
     // Without a hint read_file() says what is allowed.
     if (!hint.empty()) refuse({path}, {}, "does not exist" + hint);
   }

@@ -23,8 +23,7 @@ std::string vendor_of(const std::string& file, const SearchPath& search) {
 }
 
 bool is_called(const std::string& file, const std::string& word, const SearchPath& search) {
-  const std::string aliases =
-      ", " + lower_case(aliases_of(read_document_text(file, search))) + ",";
+  const std::string aliases = ", " + lower_case(aliases_of(read_document_text(file, search))) + ",";
   return aliases.find(", " + word + ",") != std::string::npos || vendor_of(file, search) == word;
 }
 

@@ -106,6 +106,13 @@ std::size_t shared(const std::vector<std::string_view>& word, std::string_view c
       word, [&](std::string_view part) { return std::ranges::count(parts, part) > 0; }));
 }
 
+/// `dualpipev` of `DualPipe-V` and `dualpipe_v`.
+std::string in_one_word(std::string_view word) {
+  std::string text = plain(word);
+  std::erase(text, '_');
+  return text;
+}
+
 void add(std::vector<std::string>& found, const std::string& candidate) {
   if (found.size() < most && std::ranges::count(found, candidate) == 0) found.push_back(candidate);
 }
@@ -134,6 +141,9 @@ std::vector<std::string> suggestions(std::string_view word,
   constexpr std::size_t shortest_word = 2, longest_word = 64;
   if (word.size() < shortest_word || word.size() > longest_word) return found;
   found = called_elsewhere(word, candidates);
+  if (!found.empty()) return found;
+  for (const std::string& c : candidates)
+    if (in_one_word(c) == in_one_word(word)) add(found, c);
   if (!found.empty()) return found;
   const auto begins = [&](const std::string& c) {
     return c.size() > word.size() && c.starts_with(word);

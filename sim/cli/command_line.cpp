@@ -43,8 +43,9 @@ std::string unexpected_hint(const CLI::App& app, bool missing) {
       if (missing && (word.ends_with(".yaml") || is_there(word)))
         return word + ": is before the command, allowed: stepcast " + command + " " + word + "\n";
       if (command == "serve")
-        return word + ": serve takes no file; its page finds a scenario by its name or takes its "
-                      "text\n";
+        return word +
+               ": serve takes no file; its page finds a scenario by its name or takes its "
+               "text\n";
       continue;
     }
     if (std::ranges::find(names, word) != names.end())
@@ -281,7 +282,8 @@ CLI::Option* CommandLine::preset(CLI::App* sub, const char* option, std::string&
   return sub->add_option(option, file, what)->transform([kind](std::string name) {
     const std::filesystem::path path{name};
     // `llama3.1-8b` has a dot, and no ending.
-    const bool ending = name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json");
+    const bool ending =
+        name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json");
     const bool short_name = !name.empty() && !path.has_parent_path() && !ending;
     if (!short_name || is_there(path)) return name;
     return kind + ("/" + name + ".yaml");

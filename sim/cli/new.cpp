@@ -131,8 +131,7 @@ Outcome new_scenario(const NewOptions& options) {
                    ? usual_batch(file.devices)
                    : count_option("--global-batch", options.global_batch, 1, largest_batch);
   file.name = fmt::format("{}-{}", short_name(file.model), file.devices);
-  const ClusterSpec cluster =
-      cluster_option(file.cluster, std::to_string(file.devices), options);
+  const ClusterSpec cluster = cluster_option(file.cluster, std::to_string(file.devices), options);
   const ModelSpec model = read_model(file.model, search);
   const PlanSpace space =
       read_plan_text(searched_text(file, model, cluster.node_devices), "new.yaml", {}, {}, search);

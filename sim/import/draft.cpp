@@ -189,7 +189,12 @@ void Draft::leave_out(const std::string& path, const std::string& why) {
 
 void Draft::note(const Setting& setting, const std::string& message) {
   used_.insert(setting.shown());
-  notes_.push_back({setting.place, setting.shown(), message});
+  // A form that stands on another has its settings looked at twice.
+  const bool said = std::ranges::any_of(notes_, [&](const Diagnostic& note) {
+    return note.path == setting.shown() && note.message == message &&
+           note.place.line == setting.place.line && note.place.column == setting.place.column;
+  });
+  if (!said) notes_.push_back({setting.place, setting.shown(), message});
 }
 
 void Draft::settle() {

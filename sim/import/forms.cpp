@@ -197,6 +197,7 @@ ShellInputs inputs_of(const ImportOptions& options) {
 std::optional<std::int64_t> import_flags(Framework framework, Launch launch,
                                          const ImportOptions& options, Draft& draft) {
   for (const Diagnostic& note : launch.notes) draft.note(note);
+  if (launch.one_node && !options.devices) draft.note(*launch.one_node);
   refuse_other_programs(launch);
   rename_older(launch.settings);
   refuse_other_steps(framework, launch.settings);
@@ -371,7 +372,8 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
   if (const auto other = ending == "json" ? other_tree(text) : std::string(); !other.empty())
     throw InputError({{{path}, {}, other}});
   if (yaml && has(text, "stepcast: 1"))
-    throw InputError({{{path}, {}, "is a file of Stepcast; did you mean stepcast run " + path + "?"}});
+    throw InputError(
+        {{{path}, {}, "is a file of Stepcast; did you mean stepcast run " + path + "?"}});
   if (yaml || ending == "json")
     throw InputError(
         {{{path},

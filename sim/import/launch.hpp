@@ -26,7 +26,8 @@ struct Launch {
   std::optional<Setting> launcher_config = {};              ///< a file that accelerate reads
   /// Texts that here-documents of a script wrote, by the last name of the file.
   std::map<std::string, std::string> files = {};
-  std::vector<Diagnostic> notes = {};  ///< what was met and not followed, each with its place
+  std::vector<Diagnostic> notes = {};       ///< what was met and not followed, each with its place
+  std::optional<Diagnostic> one_node = {};  ///< noted where the user does not say how many devices
   /// Names of variables that a script asks for and nobody sets, each with its first place.
   std::vector<std::pair<std::string, Place>> missing = {};
   std::string unset = {};                     ///< the same in words, with what to give

@@ -93,8 +93,34 @@ void import_cut(Recipe& r) {
   draft.set("parallel.layers_per_chunk", even ? std::string("even") : table_text(table), {offset});
 }
 
+/// `select_recompute` where no layer is rebuilt whole: of all layers, what the last projection of a
+/// dense one reads runs again. True: that said it.
+bool import_selected(Recipe& r) {
+  const Setting* chosen = nullptr;
+  for (const Setting& setting : r.settings)
+    if (setting.name.starts_with("recompute_config.select_recompute") &&
+        (chosen == nullptr || setting.name.ends_with("mul")))
+      chosen = &setting;
+  if (chosen == nullptr || chosen->words.front() == "False" || chosen->words.front() == "false")
+    return false;
+  const bool patterns = chosen->name != "recompute_config.select_recompute";
+  const bool product = !patterns || chosen->name.ends_with("feed_forward\\.mul");
+  if (!product || chosen->is_list || !r.args.on(chosen->name) ||
+      r.draft.count("model.moe.experts").value_or(0) > 1) {
+    r.args.fail(
+        *chosen,
+        "rebuilds operators of some layers or experts, which no value of training.recompute "
+        "says; allowed: True, of a dense model, or --set training.recompute=..");
+    return true;
+  }
+  r.draft.set("training.recompute", std::string("{modules: [mlp_act]}"), {chosen});
+  return true;
+}
+
 void import_recompute(Recipe& r) {
   const Setting* all = r.args.find("recompute_config.recompute");
+  const bool whole = all != nullptr && (all->is_list || r.args.on(all->name));
+  if (!whole && !r.draft.given("training.recompute") && import_selected(r)) return;
   if (all == nullptr || r.draft.given("training.recompute"))
     return r.draft.set("training.recompute", std::string("none"), {all});
   if (!all->is_list)
@@ -376,7 +402,7 @@ std::optional<std::int64_t> import_mindformers(const std::string& path, const st
   const auto size = [&](const char* name) {
     return args.count_in(std::string("parallel_config.") + name, 1, 1, 1 << 20);
   };
-  Recipe recipe{args, draft};
+  Recipe recipe{args, draft, settings};
   recipe.legacy = args.find("use_legacy") == nullptr || args.on("use_legacy");
   const std::string kind =
       args.text("model.model_config.type") + args.text("model.model_config.model_type");

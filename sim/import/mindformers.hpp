@@ -17,6 +17,7 @@ struct ModelClass {
 struct Recipe {
   Arguments& args;
   Draft& draft;
+  const std::vector<Setting>& settings;
   bool legacy = true, gpt2 = false;
   std::int64_t dp = 1, tp = 1, pp = 1, cp = 1, ep = 1, vpp = 1;
   std::int64_t layers = 0, mtp = 0;

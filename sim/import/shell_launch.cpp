@@ -226,9 +226,9 @@ void add_one_node(const Words& words, const Slurm& slurm, Launch& launch) {
     return;
   const Setting& devices = *launch.devices_per_node;
   launch.nodes = Setting{"--nnodes", {"1"}, devices.place, false};
-  launch.notes.push_back({devices.place, devices.name,
-                          "is taken for one node, as --nnodes is not given; --devices N says "
-                          "another size"});
+  launch.one_node = Diagnostic{devices.place, devices.name,
+                               "is taken for one node, as --nnodes is not given; --devices N says "
+                               "another size"};
 }
 
 /// ` (not set here: $1 at line 3, NODES at line 7; give ..)`
@@ -247,6 +247,17 @@ std::string words_of_missing(const std::vector<std::pair<std::string, Place>>& m
   if (arguments) text += "; give arguments of the script after --";
   if (variables) text += "; give variables by --env NAME=VALUE";
   return text;
+}
+
+/// `NAME=<path to file> (e.g. /x)`, which no shell takes.
+std::string words_of_placeholder(const std::string& text, int line) {
+  std::istringstream lines(text);
+  std::string read;
+  for (int i = 0; i < line && std::getline(lines, read); ++i) continue;
+  const std::size_t open = read.find("=<");
+  return open == std::string::npos || read.find('>', open) == std::string::npos
+             ? ""
+             : "; replace the placeholder <..> in this line";
 }
 
 std::vector<std::pair<std::string, Place>> missing_of(const shell::Shell& shell) {
@@ -309,7 +320,8 @@ Launch read_shell(const std::string& path, const std::string& text, const ShellI
     std::vector<Diagnostic> all = error.diagnostics();
     const auto missing = missing_of(shell);
     if (lacks_arguments(missing)) all.front().message = without_arguments;
-    for (Diagnostic& d : all) d.message += words_of_missing(missing);
+    for (Diagnostic& d : all)
+      d.message += words_of_missing(missing) + words_of_placeholder(text, d.place.line);
     throw InputError(std::move(all));
   }
   launch.missing = missing_of(shell);

@@ -103,7 +103,7 @@ void refuse_base(const Scenario& base, const Node& root, Reading& reading) {
     refuse("cluster.network.platform",
            "is a platform file, whose links plans do not search; --set 'cluster={extends: " +
                std::string(base.cluster.device.vendor == "nvidia" ? "clusters/dgx-h100.yaml"
-                                                                        : "clusters/atlas-800t-a2.yaml") +
+                                                                  : "clusters/atlas-800t-a2.yaml") +
                "}' has links that they do");
   if (workload.plan.hpz > 1) refuse("parallel.hpz", "is not searched, allowed: 1");
   if (schedule.balanced_slices || !schedule.slice_tokens.empty())
@@ -153,7 +153,8 @@ void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const
     refuse("schedule.pipeline",
            "is a table of one shape, allowed: interleaved_1f1b, zb_h1, gpipe, 1f1b");
   if (first.schedule.data.documents)
-    refuse("schedule.data.documents", "are not searched; --set 'schedule.data=null' takes whole sequences");
+    refuse("schedule.data.documents",
+           "are not searched; --set 'schedule.data=null' takes whole sequences");
   const bool uneven = first.workload.moe.routing.distribution != RoutingSpec::Distribution::uniform;
   if (uneven)
     refuse("moe.routing.distribution",

@@ -240,6 +240,19 @@ std::string proof_text(const PlanSpace& space, const PlanResult& result) {
       100 * gap);
 }
 
+/// What was given up where the search for a placement of layers ended before its proof.
+std::string placement_gap_text(const PlanResult& result) {
+  double widest = 0;
+  for (const PlanPoint& p : result.placed) widest = std::max(widest, p.placement->gap);
+  constexpr double least = 0.0005;  // it would read 0.0 %
+  if (widest < least) return {};
+  return fmt::format(
+      "  The search for the best split of layers ended before its proof: one up to {:.1f}% faster "
+      "may "
+      "exist.\n",
+      100 * widest);
+}
+
 std::string beaten_by(const FrontierEntry& entry) {
   std::string text;
   for (const PlanMeasure measure : *entry.measures) {
@@ -314,7 +327,7 @@ std::string plan_table(const PlanSpace& space, const PlanResult& result, PlanDet
   }
   if (any_close)
     text += "  ~ too close to the first to call, by published pairs that differ as they do\n";
-  text += "\n  " + proof_text(space, result) + "\n";
+  text += "\n  " + proof_text(space, result) + "\n" + placement_gap_text(result);
   if (all && result.rank_correlation)
     text += fmt::format("  Rank correlation of estimate and simulation over {} points: {:.3f}\n",
                         result.best.size(), *result.rank_correlation);

@@ -80,6 +80,11 @@ void suggest_preset(Diagnostic& d) {
   d.message += " such as {extends: " + file + "}";
 }
 
+void describe_draft(Visitor& visitor) {
+  ScenarioDraft draft;
+  describe(visitor, draft);
+}
+
 /// A word where a mapping is wanted, that one key in it takes: `schedule: 1f1b`.
 void suggest_inner(Diagnostic& d) {
   constexpr std::string_view begin = "is '", middle = "', allowed: a mapping of ";
@@ -89,20 +94,35 @@ void suggest_inner(Diagnostic& d) {
     d.message += "; a device comes with its cluster, --cluster NAME";
     return;
   }
-  const Node word{.kind = Node::Kind::scalar, .text = d.message.substr(begin.size(), at - begin.size())};
+  const Node word{.kind = Node::Kind::scalar,
+                  .text = d.message.substr(begin.size(), at - begin.size())};
   if (parse_number(word.text) || word.text == "true" || word.text == "false") return;
   std::vector<std::string> takers;
   std::istringstream keys{d.message.substr(at + middle.size())};
-  const auto scenario = [](Visitor& visitor) {
-    ScenarioDraft draft;
-    describe(visitor, draft);
-  };
   for (std::string key; keys >> key;) {
     if (key.ends_with(',')) key.pop_back();
     const std::string path = d.path + "." + key;
-    if (wrong_assignment(scenario, path, word).empty()) takers.push_back(path);
+    if (wrong_assignment(describe_draft, path, word).empty()) takers.push_back(path);
   }
   if (takers.size() == 1) d.message += "; did you mean " + takers.front() + "?";
+}
+
+/// A number where a word is wanted, that another key of the name takes: `moe.experts: 8`.
+void suggest_namesake(Diagnostic& d) {
+  constexpr std::string_view begin = "is '", middle = "', allowed: ";
+  const std::size_t at = d.message.find(middle);
+  if (!d.message.starts_with(begin) || at == std::string::npos) return;
+  const Node value{.kind = Node::Kind::scalar,
+                   .text = d.message.substr(begin.size(), at - begin.size())};
+  if (!parse_number(value.text) || d.message.find("number", at) != std::string::npos) return;
+  std::vector<std::string> found;
+  ScenarioDraft draft;
+  PathsOfKey paths{std::string_view(d.path).substr(d.path.rfind('.') + 1), {}, found};
+  describe(paths, draft);
+  std::erase_if(found, [&](const std::string& path) {
+    return path == d.path || !wrong_assignment(describe_draft, path, value).empty();
+  });
+  if (found.size() == 1) d.message += "; did you mean " + found.front() + "?";
 }
 
 auto starts_with(const std::string& head) {
@@ -117,6 +137,7 @@ void suggest_paths(Reading& reading) {
   for (Diagnostic& d : reading.diagnostics) {
     if (d.path == "cluster" || d.path == "model") suggest_preset(d);
     suggest_inner(d);
+    suggest_namesake(d);
     if (!d.message.starts_with(unknown)) continue;
     std::vector<std::string> found;
     ScenarioDraft draft;

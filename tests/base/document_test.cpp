@@ -224,7 +224,7 @@ TEST(LoadDocument, FilesThatCannotBeRead) {
   const TemporaryFiles files;
   const std::string gone = files.path("gone.yaml");
   EXPECT_EQ(error_of([&] { load_document(gone, {}); }),
-            gone + ": does not exist, allowed: a YAML file");
+            gone + ": does not exist, allowed: a YAML file, or a shipped one, see stepcast list");
   EXPECT_EQ(error_of([&] { read_document_text(gone, {}, "a CSV file"); }),
             gone + ": does not exist, allowed: a CSV file");
   files.write("d/x", "");

@@ -162,8 +162,10 @@ TEST(Section, NumbersWithADimensionCarryTheirUnit) {
   EXPECT_EQ(
       error("bandwidth: 400"),
       "f:1:12: bandwidth: is 400 without a unit, allowed: a bandwidth such as 400Gbps or 28GB/s");
-  EXPECT_EQ(error("rate: [1]"),
-            "f:1:7: rate: is a list, allowed: a compute rate such as 376TFLOPS, more than 0FLOPS");
+  EXPECT_EQ(
+      error("rate: [1]"),
+      "f:1:7: rate: is a list, allowed: a compute rate such as 376TFLOPS, more than 0FLOPS; one "
+      "value is wanted, 1: several are for plans and sweeps");
 }
 
 TEST(Section, ChoicesListWhatIsBuilt) {

@@ -165,7 +165,8 @@ class Page(unittest.TestCase):
                   file=sys.stderr)
             print(f"{preset}, {len(times)} changes: 50 % within {at_most(times, 50):.0f} ms, 95 % within {at_most(times, 95):.0f} ms; "
                   f"{1000 * spent / len(times):.0f} ms of processor each for all that was asked; {len(slow)} with uneven ranks"
-                  + (f" within {max(slow):.0f} ms" if slow else "") + f", {refused} refused as too slow", file=sys.stderr)
+                  + (f" within {max(slow):.0f} ms" if slow else "") + f", {refused} refused as too slow; of all 95 % within "
+                  f"{at_most(times + slow, 95):.0f} ms, at a load of {os.getloadavg()[0]:.0f}", file=sys.stderr)
 
     def click_reset(self):
         self.js("change(s => { s.set = {}; })")

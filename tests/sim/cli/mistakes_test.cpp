@@ -162,7 +162,7 @@ TEST(Mistakes, SettingsThird) {
 
 TEST(Mistakes, CommandsFourth) {
   helps({
-      {"run q.yml", "stepcast list scenarios"},
+      {"run q.yml", "or a shipped one, see stepcast list"},
       {"llama2-7b-8.yaml run", "allowed: stepcast run llama2-7b-8.yaml"},
       {"run llama2-7b-8.yaml llama3-70b-dgx-h100.yaml", "is a second file; stepcast compare A B"},
       {"run llama2-7b-8.yaml parallel.tp=4", "did you mean --set parallel.tp=4?"},
@@ -187,7 +187,8 @@ TEST(Mistakes, SettingsFourth) {
       {"run llama2-7b-8.yaml --cluster 8xH100", "clusters/dgx-h100.yaml?"},
       {"run llama2-7b-8.yaml --cluster H100x64", "clusters/dgx-h100.yaml?"},
       {"run llama2-7b-8.yaml --cluster gaudi", "see stepcast list clusters"},
-      {"run llama2-7b-8.yaml --set parallel.tp=[8]", "one value is wanted, 8: several are for plans"},
+      {"run llama2-7b-8.yaml --set parallel.tp=[8]",
+       "one value is wanted, 8: several are for plans"},
       {"run llama2-7b-8.yaml --set 'cluster.devices=[8,16]'", "one value is wanted: several are"},
       {"run llama2-7b-8.yaml --set parallel.sp=true", "did you mean sequence_parallel?"},
       {"run llama2-7b-8.yaml --set training.precision=bfloat16", "did you mean bf16?"},
@@ -197,6 +198,8 @@ TEST(Mistakes, SettingsFourth) {
       {"run llama2-7b-8.yaml --set training.grad_accum=4", "did you mean global_batch?"},
       {"run llama2-7b-8.yaml --set cluster.nodes=2", "did you mean devices?"},
       {"run llama2-7b-8.yaml --set cluster.device=h100", "comes with its cluster, --cluster NAME"},
+      {"run llama2-7b-8.yaml --set moe.experts=8", "did you mean model.moe.experts?"},
+      {"run llama2-7b-8.yaml --set schedule.pipeline=DualPipeV", "did you mean dualpipe_v?"},
       {"run llama2-7b-8.yaml --set schedule=1f1b", "did you mean schedule.pipeline?"},
       {"import llama2-7b-8.yaml", "did you mean stepcast run llama2-7b-8.yaml?|does not exist"},
   });

@@ -82,6 +82,19 @@ TEST(AsWritten, MissingArgumentsOfAScriptAreOneReason) {
   expect_read(reading_of("given.sh", text, {}, {"4", "2", "1"}), {"parallel.tp=4"});
 }
 
+TEST(AsWritten, APlaceholderIsNamed) {
+  EXPECT_TRUE(
+      has(reading_of("placeholder.sh", "DATA=<path to data> (e.g. /x)\npython t.py --a 1\n").wrong,
+          "replace the placeholder"));
+}
+
+TEST(AsWritten, DataIsPreparedBesideATraining) {
+  const std::string prepare =
+      "python process_data.py --a 1 --b 2 --c 3 --d 4 --e 5 --f 6 --g 7 --h 8\n";
+  expect_read(reading_of("both.sh", prepare + "python pretrain_gpt.py " + sizes + "\n"),
+              {"model.layers=8"});
+}
+
 TEST(AsWritten, ProgramsThatTrainNoDecoderAreNamed) {
   const std::pair<std::string, std::string> programs[] = {
       {"python pretrain_bert.py " + sizes, "trains BERT"},
@@ -160,6 +173,17 @@ TEST(AsWritten, ConfigurationsOfMindFormers) {
               {"model.attention.kv_heads=2", "model.attention.head_dim=128",
                "model.ffn.hidden=13696", "model.vocabulary=151552", "model.bias=qkv"});
   expect_one_reason(reading_of("predict.yaml", predict), "run_mode: is predict");
+  const auto rebuilt = [&](const std::string& selected) {
+    std::string text = train;
+    const std::string off = "recompute: false";
+    text.replace(text.find(off), off.size(), off + ", select_recompute: " + selected);
+    return reading_of("rebuilt.yaml", text);
+  };
+  for (const char* all :
+       {"true", "{'feed_forward\\.mul': true, 'feed_forward\\.w2\\.reshape': true}"})
+    EXPECT_TRUE(has(rebuilt(all).keys, "mlp_act")) << all << rebuilt(all).wrong;
+  expect_one_reason(rebuilt("[10, 8]"), "rebuilds operators of some layers");
+  expect_one_reason(rebuilt("{'attention\\.mul': true}"), "rebuilds operators of some layers");
 }
 
 TEST(AsWritten, ConfigurationsOfTrl) {

@@ -54,7 +54,7 @@ TEST(WrongFiles, FilesThatCannotBeRead) {
   const TemporaryFiles files;
   files.write("directory/x", "");
   EXPECT_EQ(errors_of(files, files.path("gone.yaml")),
-            "gone.yaml: does not exist, allowed: a YAML file");
+            "gone.yaml: does not exist, allowed: a YAML file, or a shipped one, see stepcast list");
   EXPECT_EQ(errors_of(files, files.path("directory")),
             "directory: is a directory, allowed: a YAML file");
   EXPECT_EQ(errors_of(files, ""), "file name: is empty, allowed: the path of a YAML file");

@@ -25,7 +25,8 @@ inline constexpr WrongRow wrong_values[] = {
      "s.yaml:3:7: name: is 'Small Scenario', allowed: a name of lower-case letters, digits and . _ "
      "-"},
     {"name_is_a_list", "name: small", "name: [small]",
-     "s.yaml:3:7: name: is a list, allowed: a name of lower-case letters, digits and . _ -"},
+     "s.yaml:3:7: name: is a list, allowed: a name of lower-case letters, digits and . _ -; one "
+     "value is wanted, small: several are for plans and sweeps"},
     {"bare_bandwidth", "bandwidth: 200Gbps", "bandwidth: 200",
      "s.yaml:24:35: cluster.network.nic.bandwidth: is 200 without a unit, allowed: a bandwidth "
      "such as 400Gbps or 28GB/s"},
