@@ -11,9 +11,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder that cannot be read has none.
+/// A folder that cannot be read has none; no folder is this one.
 void add_stems(const fs::path& folder, std::vector<std::string>& stems) {
-  for (const fs::path& file : files_in(folder, ".yaml")) stems.push_back(file.stem().string());
+  for (const fs::path& file : files_in(folder.empty() ? "." : folder, ".yaml"))
+    stems.push_back(file.stem().string());
 }
 
 }  // namespace
@@ -26,8 +27,10 @@ std::string file_hint(const fs::path& name, const fs::path& directory, const Sea
   std::ranges::sort(stems);  // a folder has no order
   stems.erase(std::unique(stems.begin(), stems.end()), stems.end());
   const std::string folder = name.parent_path().string();
-  if (std::binary_search(stems.begin(), stems.end(), name.filename().string()))
-    return "; did you mean " + name.string() + ".yaml?";
+  // `recipe` and `recipe.yml` of `recipe.yaml`.
+  for (const std::string& meant : {name.filename().string(), name.stem().string()})
+    if (std::binary_search(stems.begin(), stems.end(), meant))
+      return "; did you mean " + (name.parent_path() / (meant + ".yaml")).string() + "?";
   return did_you_mean(name.stem().string(), stems, folder.empty() ? folder : folder + "/", ".yaml");
 }
 

@@ -116,18 +116,18 @@ double median_of(const Rows& rows, Quotient quotient) {
 using Classes = std::span<const NamedClass>;
 
 /// What `own` says of the first class, shrunk towards the same of the next wider one as if two more
-/// sources had spoken for that.
+/// sources had spoken for that; the latter where `own` says nothing.
 double shrunk(const Rows& rows, Classes classes,
-              const std::function<double(const Rows&, Classes)>& own) {
+              const std::function<std::optional<double>(const Rows&, Classes)>& own) {
   constexpr double sources_of_wider = 2;
   std::optional<double> value;
   for (std::size_t i = classes.size(); i-- > 0;) {
     const Rows some = chosen_rows(rows, classes[i].has);
-    if (some.empty()) continue;
+    const std::optional<double> said = some.empty() ? std::nullopt : own(some, classes.subspan(i));
+    if (!said) continue;
     const auto sources = static_cast<double>(families_of(some).size());
-    const double said = own(some, classes.subspan(i));
-    value =
-        value ? (sources * said + sources_of_wider * *value) / (sources + sources_of_wider) : said;
+    value = value ? (sources * *said + sources_of_wider * *value) / (sources + sources_of_wider)
+                  : *said;
   }
   return value.value_or(0);
 }
@@ -161,9 +161,12 @@ double next_below(const std::vector<double>& distances) {
 
 QuotientRange range_of(const Rows& rows, Classes classes, Quotient quotient) {
   const double middle = middle_of(rows, classes, quotient);
-  const double half = shrunk(rows, classes, [&](const Rows& some, Classes wider) {
+  const auto distance = [&](const Rows& some, Classes wider) -> std::optional<double> {
+    // The next one lies beyond all of fewer than four with more than 20 %.
+    if (some.size() < 4 && wider.size() > 1) return std::nullopt;
     return next_below(distances_of(rows, some, wider, quotient));
-  });
+  };
+  const double half = shrunk(rows, classes, distance);
   return {std::exp(middle - half), std::exp(middle + half)};
 }
 

@@ -57,8 +57,10 @@ void settle_one(Framework framework, const Setting& setting, bool ignore_unknown
                             std::string(elsewhere->title) +
                             ", so that it is not passed over; give --set " + key +
                             "=.., or a file without it"});
-  // Printed arguments have no dashes, and each has its value.
-  const bool printed = flag_table(framework).prefix == "--" && !setting.name.starts_with("--");
+  // Printed arguments have no dashes, and each has its value; keys of Megatron's YAML may have
+  // none.
+  const bool printed = flag_table(framework).prefix == "--" && !setting.name.starts_with("--") &&
+                       !setting.words.empty();
   if (printed)
     return draft.wrong({setting.place, setting.shown(),
                         "is " + setting.words.front() + ", and no known argument of " + title +

@@ -77,11 +77,15 @@ std::optional<Kept>& kept() {
   return one;
 }
 
-/// Whether a process remembers its last map, and that.
-bool remembers = false;
-/// Of more calls a map takes as much room as it saves time.
+/// Whether this process remembers its last map.
+bool& remembers() {
+  static bool does = false;
+  return does;
+}
+/// A map of more calls takes too much room in a process that stays.
 constexpr std::size_t most_calls = 1 << 14;
 
+/// That map.
 std::optional<Kept>& last() {
   static std::optional<Kept> one;
   return one;
@@ -118,7 +122,7 @@ KeptNetworkMap::~KeptNetworkMap() { kept().reset(); }
 NetworkMap known_network_map(const NetworkMapInput& input) {
   // An equal key means an equal map; any other input is built anew.
   if (kept() && kept()->key == network_key(input)) return kept()->map;
-  if (!remembers) return build_network_map(input);
+  if (!remembers()) return build_network_map(input);
   std::string key = network_key(input);
   if (last() && last()->key == key) return last()->map;
   NetworkMap map = build_network_map(input);
@@ -126,6 +130,6 @@ NetworkMap known_network_map(const NetworkMapInput& input) {
   return map;
 }
 
-void remember_network_map() { remembers = true; }
+void remember_network_map() { remembers() = true; }
 
 }  // namespace stepcast

@@ -74,7 +74,7 @@ std::string extending_text(const PlanSpace& space, const std::vector<std::string
 /// The same scenario with its own keys and the names of its presets.
 std::string standing_text(const PlanSpace& space, const std::vector<std::string>& settings,
                           const std::string& directory, const SearchPath& search) {
-  Node root = load_document(space.file, search);
+  Node root = space.launched ? space.launched->root : load_document(space.file, search);
   std::vector<Diagnostic> wrong;
   apply_overrides(root, settings, search, wrong);
   if (!wrong.empty()) throw InputError(std::move(wrong));
@@ -90,6 +90,20 @@ std::string hash_of(const std::string& text, const std::string& directory,
   return prepare_scenario({load_document_text(text, path, search), path, {}}, search).sha256;
 }
 
+/// By itself where that is the same scenario, else as it extends the plan's file; a launch file is
+/// nothing that a scenario could extend.
+std::string winner_text(const PlanSpace& space, const std::vector<std::string>& settings,
+                        const std::string& directory, const SearchPath& search) {
+  if (space.launched) return standing_text(space, settings, directory, search);
+  std::string extending = extending_text(space, settings, directory);
+  try {
+    std::string alone = standing_text(space, settings, directory, search);
+    if (hash_of(alone, directory, search) == hash_of(extending, directory, search)) return alone;
+  } catch (const InputError&) {  // a file that only the plan knows how to reach
+  }
+  return extending;
+}
+
 }  // namespace
 
 std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
@@ -99,13 +113,7 @@ std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
   for (std::string& setting : settings_of(space, point.strategy, point.placement))
     settings.push_back(std::move(setting));
   for (const std::string& key : idle) settings.push_back(key + "=auto");
-  std::string text = extending_text(space, settings, directory);
-  try {
-    std::string alone = standing_text(space, settings, directory, search);
-    if (hash_of(alone, directory, search) == hash_of(text, directory, search))
-      text = std::move(alone);
-  } catch (const InputError&) {  // a file that only the plan knows how to reach
-  }
+  const std::string text = winner_text(space, settings, directory, search);
   return "# question: what does the best plan of " + space.file + " take?\n" +
          seeds_comment(space, point) + text;
 }

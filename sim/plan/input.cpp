@@ -10,6 +10,8 @@
 #include "slow_keys.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/import/import.hpp"
+#include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/plan/plan.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
@@ -374,20 +376,35 @@ PlanSpace PlanReader::read(const std::vector<std::int64_t>& devices) {
   return std::move(space_);
 }
 
-}  // namespace
-
-PlanSpace read_plan(const std::string& path, const std::vector<std::string>& overrides,
-                    const std::vector<std::int64_t>& devices, const SearchPath& search) {
-  if (path == "-")
-    throw InputError(
-        {{{}, "file name", "is '-', allowed: a file, which is read again to simulate"}});
-  return read_plan_text(read_document_text(path, search), path, overrides, devices, search);
+/// The scenario of a launch file, which has one value of each key: lists of values and `search`
+/// stay in `overrides`.
+std::optional<ScenarioDocument> launched_base(const std::string& path,
+                                              std::vector<std::string>& overrides,
+                                              const std::vector<std::int64_t>& devices,
+                                              const SearchPath& search) {
+  if (!is_launch_file(path, search)) return {};
+  constexpr std::string_view cluster = "cluster.extends=";
+  std::vector<std::string> single, several;
+  for (const std::string& text : overrides) {
+    const std::string value = text.substr(std::min(text.find('=') + 1, text.size()));
+    if (value.starts_with('[') || value == "search" || text.starts_with("plan."))
+      several.push_back(text);
+    else
+      single.push_back(text.starts_with(cluster) ? "launch.cluster=" + value : text);
+  }
+  if (!devices.empty()) single.push_back("launch.devices=" + std::to_string(devices.front()));
+  overrides = several;
+  auto launched = launched_scenario(path, single, search);
+  // The cut is that of the file's own stages; a plan places layers itself.
+  const auto parallel = std::ranges::find(launched->root.entries, "parallel", &Node::Entry::key);
+  if (parallel != launched->root.entries.end())
+    std::erase_if(parallel->value.entries,
+                  [](const Node::Entry& entry) { return entry.key == "layers_per_chunk"; });
+  return launched;
 }
 
-PlanSpace read_plan_text(std::string_view text, const std::string& path,
-                         const std::vector<std::string>& overrides,
-                         const std::vector<std::int64_t>& devices, const SearchPath& search) {
-  Node root = load_document_text(text, path, search);
+PlanSpace space_of(Node root, const std::string& path, const std::vector<std::string>& overrides,
+                   const std::vector<std::int64_t>& devices, const SearchPath& search) {
   std::vector<Diagnostic> wrong;
   apply_overrides(root, overrides, search, wrong);
   if (!wrong.empty()) throw InputError(std::move(wrong));
@@ -399,6 +416,28 @@ PlanSpace read_plan_text(std::string_view text, const std::string& path,
   PlanSpace space = PlanReader(std::move(root), path, search).read(devices);
   space.overrides = overrides;
   return space;
+}
+
+}  // namespace
+
+PlanSpace read_plan(const std::string& path, const std::vector<std::string>& overrides,
+                    const std::vector<std::int64_t>& devices, const SearchPath& search) {
+  if (path == "-")
+    throw InputError(
+        {{{}, "file name", "is '-', allowed: a file, which is read again to simulate"}});
+  std::vector<std::string> own = overrides;
+  if (auto launched = launched_base(path, own, devices, search)) {
+    PlanSpace space = space_of(launched->root, path, own, devices, search);
+    space.launched = std::move(launched);
+    return space;
+  }
+  return read_plan_text(read_document_text(path, search), path, overrides, devices, search);
+}
+
+PlanSpace read_plan_text(std::string_view text, const std::string& path,
+                         const std::vector<std::string>& overrides,
+                         const std::vector<std::int64_t>& devices, const SearchPath& search) {
+  return space_of(load_document_text(text, path, search), path, overrides, devices, search);
 }
 
 }  // namespace stepcast

@@ -58,11 +58,23 @@ std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& str
   return settings;
 }
 
+/// A scenario of a launch file with the keys of a point.
+ScenarioDocument with_settings(ScenarioDocument document, const std::vector<std::string>& settings,
+                               const SearchPath& search) {
+  std::vector<Diagnostic> wrong;
+  apply_overrides(document.root, settings, search, wrong);
+  if (!wrong.empty()) throw InputError(std::move(wrong));
+  return document;
+}
+
 Scenario read_point(const PlanSpace& space, const PlanPoint& point, const SearchPath& search) {
   std::vector<std::string> settings = space.overrides;
   for (std::string& setting : settings_of(space, point.strategy, point.placement))
     settings.push_back(setting);
-  Scenario scenario = prepare_scenario(space.file, settings, search, IdleAlgorithms::kept);
+  Scenario scenario = space.launched
+                          ? prepare_scenario(with_settings(*space.launched, settings, search),
+                                             search, IdleAlgorithms::kept)
+                          : prepare_scenario(space.file, settings, search, IdleAlgorithms::kept);
   // Finalists meet the plan's stalls; what the framework's code waits for is in every run.
   if (space.spec.seeds > 0) scenario.stalls = {.host_sync = scenario.stalls.host_sync};
   return scenario;

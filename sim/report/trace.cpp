@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <iterator>
+#include <cstring>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "micros.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/report/names.hpp"
 #include "stepcast/sim/report/run_operators.hpp"
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::size_t buffer_size = 1 << 16;
 constexpr std::size_t counter_parts = 1000;  ///< of the run, for the links
-constexpr double microseconds = 1e6, gibibyte = 1024.0 * 1024 * 1024;
+constexpr double gibibyte = 1024.0 * 1024 * 1024;
 /// Threads of a process, in the order in which they are shown.
 constexpr int host_thread = 1, worker_thread = 2, compute_thread = 3, first_stream = 4,
               first_channel = first_stream + static_cast<int>(streams);
@@ -62,32 +63,32 @@ const char* category(const Recording::Piece& piece) {
   return "other idle";
 }
 
-/// A time in microseconds with six digits behind the point, as `{:.6f}` prints it: a trace is made
-/// of these numbers.
-class Micros {
- public:
-  explicit Micros(double seconds) {
-    const auto end = std::to_chars(text_.data(), text_.data() + text_.size(),
-                                   seconds * microseconds, std::chars_format::fixed, 6);
-    size_ = static_cast<std::size_t>(end.ptr - text_.data());
+/// Of a segment: what stands before and behind the efficiency of one run of it.
+struct SegmentArgs {
+  explicit SegmentArgs(const SegmentWork& work) : least{work.least} {
+    if (work.launches == 0) return;
+    head = fmt::format(",\"args\":{{\"launches\":{},\"flops\":{:.9g},\"bytes\":{:.9g}",
+                       work.launches, work.flops, work.bytes);
+    bound = fmt::format(",\"bound\":\"{}\"", name(work.bound));
+    if (!work.shape.empty()) shape = ",\"shape\":\"" + work.shape + "\"";
   }
-  std::string_view text() const { return {text_.data(), size_}; }
 
- private:
-  std::array<char, 330> text_;  // DBL_MAX fits
-  std::size_t size_ = 0;
+  void write(double worked, std::string& text) const {
+    text.clear();
+    if (head.empty()) return;
+    text = head;
+    if (worked > 0 && least > 0) {
+      std::array<char, 32> digits;
+      const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), least / worked,
+                                     std::chars_format::general, 4);
+      text.append(",\"efficiency\":").append(digits.data(), end.ptr).append(bound);
+    }
+    text.append(shape).append("}");
+  }
+
+  std::string head, bound, shape;
+  double least;
 };
-
-std::string args_of(const SegmentWork& work, double worked) {
-  if (work.launches == 0) return {};
-  std::string text = fmt::format(",\"args\":{{\"launches\":{},\"flops\":{:.9g},\"bytes\":{:.9g}",
-                                 work.launches, work.flops, work.bytes);
-  if (worked > 0 && work.least > 0)
-    text += fmt::format(",\"efficiency\":{:.4g},\"bound\":\"{}\"", work.least / worked,
-                        name(work.bound));
-  if (!work.shape.empty()) text += ",\"shape\":\"" + work.shape + "\"";
-  return text + "}";
-}
 
 class TraceWriter {
  public:
@@ -136,29 +137,56 @@ class TraceWriter {
   void span(std::uint32_t c, int thread, double from, double to, std::string_view name,
             std::string_view category, std::string_view args = {}) {
     if (to <= from) return;
-    event(
-        "{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"name\":\"{}\","
-        "\"cat\":\"{}\"{}}}",
-        c + 1, thread, Micros(from).text(), Micros(to - from).text(), name, category, args);
+    begin("{\"ph\":\"X\",\"pid\":");
+    at(c, thread, from);
+    raw(",\"dur\":");
+    raw(Micros(to - from).text());
+    raw(",\"name\":\"");
+    raw(name);
+    raw("\",\"cat\":\"");
+    raw(category);
+    raw("\"");
+    raw(args);
+    raw("}");
+  }
+  void at(std::uint32_t c, int thread, double time) {
+    number(c + 1);
+    raw(",\"tid\":");
+    number(static_cast<std::uint64_t>(thread));
+    raw(",\"ts\":");
+    raw(Micros(time).text());
   }
   template <class... Values>
   void event(fmt::format_string<Values...> text, Values&&... values) {
+    begin(fmt::format(text, std::forward<Values>(values)...));
+  }
+  void begin(std::string_view text) {
     raw(first_ ? "\n" : ",\n");
     first_ = false;
-    fmt::format_to(std::back_inserter(buffer_), text, std::forward<Values>(values)...);
-    if (buffer_.size() > buffer_size) flush();
+    raw(text);
   }
-  void raw(std::string_view text) { buffer_.append(text); }
+  void number(std::uint64_t value) {
+    std::array<char, 20> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+    raw({digits.data(), end.ptr});
+  }
+  void raw(std::string_view text) {
+    if (text.size() > buffer_.size() - used_) flush();
+    if (text.size() > buffer_.size()) return out_(text);
+    std::memcpy(buffer_.data() + used_, text.data(), text.size());
+    used_ += text.size();
+  }
   void flush() {
-    out_({buffer_.data(), buffer_.size()});
-    buffer_.clear();
+    out_({buffer_.data(), used_});
+    used_ = 0;
   }
 
   const Scenario& scenario_;
   const RecordedRun& run_;
   std::uint32_t ranks_;
   const std::function<void(std::string_view)>& out_;
-  fmt::memory_buffer buffer_;
+  std::vector<char> buffer_ = std::vector<char>(buffer_size);
+  std::size_t used_ = 0;
   std::map<std::uint32_t, std::vector<std::vector<SegmentWork>>> work_;  ///< by stage
   std::uint64_t arrows_ = 0;
   bool first_ = true;
@@ -247,12 +275,15 @@ void TraceWriter::compute(std::uint32_t c) {
   for (std::uint32_t s = 0; s < program.segments.size(); ++s)
     segments.push_back(segment_name(program, s));
   const std::vector<SegmentWork>& work = work_of(c);
+  const std::vector<SegmentArgs> args(work.begin(), work.end());
+  std::string text;
   for (const Recording::UnitSpan& u : record.units)
     span(c, compute_thread, u.start, u.end, unit_name(u.unit), "unit");
   for (const Recording::Entry& entry : record.entries) {
     if (entry.kind != Recording::Kind::segment) continue;
+    args[entry.what].write(entry.worked, text);
     span(c, compute_thread, entry.after.device - entry.worked, entry.after.device,
-         segments[entry.what], "computing", args_of(work[entry.what], entry.worked));
+         segments[entry.what], "computing", text);
   }
   for (const Recording::Piece& piece : record.pieces)
     span(c, compute_thread, piece.from, piece.to, category(piece), category(piece));
@@ -262,6 +293,11 @@ void TraceWriter::streams_of(std::uint32_t c) {
   const Recording::RankRecord& record = run_.recording.ranks[c];
   const StageProgram& program = run_.programs[run_.network.classes.stage[c].value];
   const CallNames names(run_, scenario_.workload.model, c);
+  std::vector<std::string> args;
+  args.reserve(program.calls.size());
+  for (const StageCall& call : program.calls)
+    args.push_back(fmt::format(",\"args\":{{\"bytes\":{:.9g},\"group\":\"{}\"}}",
+                               call.call.bytes.value(), name(call.group)));
   for (std::uint32_t e = 0; e < record.entries.size(); ++e) {
     const Recording::Entry& entry = record.entries[e];
     if (entry.kind != Recording::Kind::issue || entry.communication == Recording::none) continue;
@@ -279,10 +315,10 @@ void TraceWriter::streams_of(std::uint32_t c) {
       const StageCall& call = program.calls[mine->call];
       const int thread = first_stream + static_cast<int>(call.stream);
       const std::string called = names.of_entry(e, mine->call);
-      span(c, thread, mine->arrived, communication.start, "rendezvous " + called, "rendezvous");
+      if (mine->arrived < communication.start)
+        span(c, thread, mine->arrived, communication.start, "rendezvous " + called, "rendezvous");
       span(c, thread, communication.start, communication.end, called, name(call.kind),
-           fmt::format(",\"args\":{{\"bytes\":{:.9g},\"group\":\"{}\"}}", call.call.bytes.value(),
-                       name(call.group)));
+           args[mine->call]);
     }
     arrows(c, e);
   }
@@ -290,16 +326,19 @@ void TraceWriter::streams_of(std::uint32_t c) {
 
 /// One end at (process, thread, time), the other likewise.
 void TraceWriter::arrow(const Point& from, const Point& to, const char* name) {
-  const auto end = [&](const char* which, const Point& at) {
-    event(
-        "{{\"ph\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"id\":{},\"name\":\"{}\","
-        "\"cat\":\"arrow\"}}",
-        which, at.rank_class + 1, at.thread, Micros(at.time).text(), arrows_, name);
+  const auto end = [&](std::string_view which, const Point& point) {
+    begin(which);
+    at(point.rank_class, point.thread, point.time);
+    raw(",\"id\":");
+    number(arrows_);
+    raw(",\"name\":\"");
+    raw(name);
+    raw("\",\"cat\":\"arrow\"}");
   };
   ++arrows_;
-  end("s", from);
+  end("{\"ph\":\"s\",\"pid\":", from);
   // The arrow ends at the span around its end, not at the next one.
-  end("f\",\"bp\":\"e", to);
+  end("{\"ph\":\"f\",\"bp\":\"e\",\"pid\":", to);
 }
 
 /// From the sender to the receiver, and from the last to arrive at a collective to the others.

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <numeric>
+#include <string_view>
 
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
@@ -16,9 +18,22 @@ void check_order(const ParallelPlan& plan, Checks& checks) {
       "must name tp, cp, ep, dp, pp once each, allowed: [tp, cp, ep, dp, pp] in any order");
 }
 
+std::int64_t heads_of(const Scenario& scenario) {
+  return std::visit([](const auto& a) { return a.heads; }, scenario.workload.model.attention);
+}
+
+/// Tensor ranks that divide the devices and, where there is a model, its heads: one list for both
+/// refusals, so that whoever follows the first does not meet the second.
+std::string tensor_ranks(const Scenario& scenario) {
+  const std::int64_t devices = scenario.cluster.devices;
+  return divisors(scenario.synthetic ? devices : std::gcd(devices, heads_of(scenario)));
+}
+
 /// The first of tp, cp and pp with which their product no longer divides the devices. The sizes are
 /// at most 2^20 each, so that no product here overflows.
-void fail_devices(std::int64_t devices, const ParallelPlan& plan, Checks& checks) {
+void fail_devices(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const std::int64_t devices = scenario.cluster.devices;
   const struct {
     const char* key;
     std::int64_t size;
@@ -30,10 +45,10 @@ void fail_devices(std::int64_t devices, const ParallelPlan& plan, Checks& checks
     product *= size;
     factors += (factors.empty() ? "" : "*") + std::string(key);
     if (devices % product == 0) continue;
-    checks.fail("parallel." + std::string(key), "is " + count_text(size) + ", " + factors + " = " +
-                                                    count_text(product) + " must divide the " +
-                                                    count_text(devices) +
-                                                    " devices, allowed: " + divisors(left));
+    checks.fail("parallel." + std::string(key),
+                "is " + count_text(size) + ", " + factors + " = " + count_text(product) +
+                    " must divide the " + count_text(devices) + " devices, allowed: " +
+                    (std::string_view(key) == "tp" ? tensor_ranks(scenario) : divisors(left)));
     return checks.skip("parallel.dp");
   }
 }
@@ -42,7 +57,7 @@ void fail_devices(std::int64_t devices, const ParallelPlan& plan, Checks& checks
 void check_data_parallel(const Scenario& scenario, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
   const std::int64_t devices = scenario.cluster.devices, product = plan.tp * plan.cp * plan.pp;
-  if (devices_misfit(devices, plan)) return fail_devices(devices, plan, checks);
+  if (devices_misfit(devices, plan)) return fail_devices(scenario, checks);
   checks.require(plan.dp_given.value_or(plan.dp) == plan.dp, "parallel.dp",
                  "is " + count_text(plan.dp_given.value_or(0)) +
                      ", must be devices / (tp*cp*pp) = " + count_text(devices) + " / " +
@@ -188,11 +203,11 @@ void check_heads(const Scenario& scenario, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
   const AttentionSpec& attention = scenario.workload.model.attention;
   const auto* gqa = std::get_if<GroupedQueryAttention>(&attention);
-  const std::int64_t heads = std::visit([](const auto& a) { return a.heads; }, attention);
+  const std::int64_t heads = heads_of(scenario);
   if (!checks.good({"parallel.tp", "model.attention.heads", "model.attention.kv_heads"})) return;
   if (!checks.require(!heads_misfit(scenario.workload.model, plan), "parallel.tp",
                       "is " + count_text(plan.tp) + ", must divide the " + count_text(heads) +
-                          " attention heads, allowed: " + divisors(heads))) {
+                          " attention heads, allowed: " + tensor_ranks(scenario))) {
     return;
   }
   if (checks.good({"model.qk_norm"}))

@@ -40,6 +40,7 @@ TEST(FileHint, LooksBesideTheFileThatIsNamed) {
   std::filesystem::create_directories(folder / "clusters");
   files.write("clusters/atlas.yaml", "name: atlas\n");
   EXPECT_EQ(file_hint("clusters/atlsa.yaml", folder, {}), "; did you mean clusters/atlas.yaml?");
+  EXPECT_EQ(file_hint("clusters/atlas.yml", folder, {}), "; did you mean clusters/atlas.yaml?");
   EXPECT_EQ(file_hint("atlsa.yaml", folder, {}), "");
 }
 

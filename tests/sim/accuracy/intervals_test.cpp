@@ -80,18 +80,20 @@ TEST(Intervals, ASourceWeighsTheRootOfItsRows) {
 TEST(Intervals, ASmallClassIsShrunkTowardsTheNextWiderOne) {
   Ledger ledger;
   for (int s = 0; s < 30; ++s) add(ledger, "a" + std::to_string(s), "a100", 1);
-  add(ledger, "new", "h100", 1, 2);
-  const auto all = interval_classes(ledger);
-  const auto middle = [&](const char* name) {
-    const QuotientRange range = find(all, name).range;
-    return (std::log(range.low) + std::log(range.high)) / 2;
+  for (int i = 0; i < 3; ++i) add(ledger, "new", "h100", 1, 2);
+  const auto logs = [&](const char* name) {
+    const QuotientRange range = find(interval_classes(ledger), name).range;
+    return std::pair{std::log(range.low), std::log(range.high)};
   };
+  const auto middle = [&](const char* name) { return (logs(name).first + logs(name).second) / 2; };
+  const auto half = [&](const char* name) { return (logs(name).second - logs(name).first) / 2; };
   EXPECT_NEAR(middle("dense"), 0, 1e-12);
   EXPECT_NEAR(middle("dense, H100"), std::log(2) / 3, 1e-12);
   EXPECT_NEAR(middle("dense, A100"), 0, 1e-12);
-  // its row lies log 2 from the middle of the others, theirs on it
-  const QuotientRange range = find(all, "dense, H100").range;
-  EXPECT_NEAR((std::log(range.high) - std::log(range.low)) / 2, std::log(2) / 3, 1e-12);
+  // three rows say no width of their own; those of A100 lie on the middle of the others
+  EXPECT_NEAR(half("dense, H100"), 0, 1e-12);
+  add(ledger, "new", "h100", 1, 2);
+  EXPECT_NEAR(half("dense, H100"), std::log(2) / 3, 1e-12);
 }
 
 TEST(Intervals, MemoryIsOfTheRowsThatReportIt) {

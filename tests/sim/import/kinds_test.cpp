@@ -325,6 +325,16 @@ TEST(ImportKinds, ListsAndVariablesOfMegatronsTests) {
               {"parallel.tp=2", "training.global_batch=32", "training.recompute={modules: [mlp]}"});
 }
 
+TEST(ImportKinds, UnknownKeysOfMegatronsTestsMayHaveNoValue) {
+  for (const char* value : {"", " null", " []", " {}"}) {
+    const std::string text =
+        "MODEL_ARGS:\n  --num-layers: 8\n  num_layer:" + std::string(value) + "\n";
+    EXPECT_TRUE(has(answer_of("unknown.yaml", text, of_size(8)).wrong,
+                    "num_layer: is no known flag of Megatron-LM"))
+        << value;
+  }
+}
+
 TEST(ImportKinds, LlamaFactoryIsTheTrainerUnderItsNames) {
   const test::TemporaryFiles files;
   files.write("models/small/config.json", small_config);

@@ -1,14 +1,18 @@
 #include "stepcast/sim/report/trace.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <sstream>
 
 #include "sim/in_child.hpp"
 #include "sim/replay/recorded_scenarios.hpp"
+#include "sim/report/micros.hpp"
 #include "stepcast/sim/report/report.hpp"
 #include "stepcast/sim/report/step_trace.hpp"
 
@@ -25,6 +29,24 @@ Json trace_of(const Scenario& scenario, const RecordedRun& run) {
   std::string text;
   write_trace(scenario, run, shown_ranks, [&](std::string_view piece) { text += piece; });
   return Json::parse(text).at("traceEvents");
+}
+
+TEST(Micros, ArePrintedAsTheLibraryPrintsThem) {
+  const auto agrees = [](double seconds) {
+    EXPECT_EQ(Micros(seconds).text(), fmt::format("{:.6f}", seconds * 1e6)) << seconds;
+  };
+  for (const double seconds :
+       {0.0, 5e-13, 1.5e-12, 2.5e-12, 1e-300, 0.999999999999, 1e3, 1e9, -1.0})
+    agrees(seconds);
+  std::mt19937_64 random{1};
+  for (int i = 0; i < 20000; ++i) {
+    const double even = static_cast<double>(random() >> 11U) * 0x1p-53;
+    agrees(even * std::pow(10.0, static_cast<int>(random() % 16) - 11));
+    // Halves of the last digit, as near as a double gets.
+    agrees((static_cast<double>(random() % 100000) + 0.5) * 1e-12);
+    // Exact ones: multiples of 2^-20 of a microsecond end with a five behind the sixth digit.
+    agrees(static_cast<double>(random() % 100000) * 0x1p-20 / 1e6);
+  }
 }
 
 struct Span {

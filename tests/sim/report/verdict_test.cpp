@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/report/report.hpp"
 
 namespace stepcast {
@@ -63,6 +64,19 @@ TEST(Rates, HaveThousandsAndMillions) {
   EXPECT_EQ(rate_text(1.093e6), "1.093 M");
   EXPECT_EQ(rate_text(12345), "12.35 k");
   EXPECT_EQ(rate_text(533.64), "533.6");
+}
+
+// Only where flows shared links is there something that SimGrid could see otherwise.
+TEST(ReportTable, TellsWithItsTimingHowFarTheJudgeIs) {
+  const auto told = [](const std::string& file) {
+    const Scenario scenario = prepare_scenario(
+        std::string(STEPCAST_SOURCE_DIR) + "/scenarios/" + file, {}, default_search_path({}));
+    const std::string table = report_table(scenario, forecast(scenario), RunTiming{1, 1U << 20U});
+    EXPECT_NE(table.find("Simulated in 1.00 s"), std::string::npos);
+    return table.find("by our own solver; SimGrid 3.") != std::string::npos;
+  };
+  EXPECT_TRUE(told("telechat3-36b-2048.yaml"));
+  EXPECT_FALSE(told("llama2-7b-8.yaml"));
 }
 
 }  // namespace

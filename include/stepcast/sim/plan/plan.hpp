@@ -88,8 +88,10 @@ class PointClasses;
 struct PlanSpace {
   std::string file;
   std::vector<std::string> overrides;  ///< of the command line, before those of a point
-  SearchPath presets;                  ///< where those that the file names are looked for
-  std::string baseline;                ///< where spec.baseline was found
+  /// Of a launch file, its scenario, on which points stand; others read the file again.
+  std::optional<ScenarioDocument> launched;
+  SearchPath presets;    ///< where those that the file names are looked for
+  std::string baseline;  ///< where spec.baseline was found
   PlanSpec spec;
   std::vector<PlanBase> bases;
   PlanDimensions dimensions;

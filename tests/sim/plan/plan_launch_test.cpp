@@ -1,0 +1,45 @@
+#include <gtest/gtest.h>
+
+#include "stepcast/sim/plan/plan.hpp"
+#include "stepcast/sim/plan/plan_report.hpp"
+#include "temporary_files.hpp"
+#include "texts.hpp"
+
+// A plan of a launch file: its scenario, with lists and `search` of the command line.
+namespace stepcast {
+namespace {
+
+TEST(PlanOfALaunchFile, SearchesBesideWhatTheFileSays) {
+  const test::TemporaryFiles files;
+  const std::string path = files.write(
+      "train.sh",
+      "torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py --num-layers 8 --hidden-size 1024 "
+      "--num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 "
+      "--micro-batch-size 1 --global-batch-size 32 --vocab-size 32000 --bf16 "
+      "--tensor-model-parallel-size 8\n");
+  const SearchPath search = default_search_path({});
+  const PlanSpace space = read_plan(path,
+                                    {"cluster.extends=dgx-h100", "parallel.tp=[1, 2, 4]",
+                                     "training.micro_batch=[1, 2]", "framework=none"},
+                                    {}, search);
+  EXPECT_EQ(space.dimensions.tp, (std::vector<std::int64_t>{1, 2, 4}));
+  EXPECT_EQ(space.dimensions.micro_batch, (std::vector<std::int64_t>{1, 2}));
+  PlanPoint point;
+  point.strategy.tp = 4;
+  point.strategy.micro_batch = 2;
+  const Scenario scenario = read_point(space, point, search);
+  EXPECT_EQ(scenario.workload.plan.tp, 4);
+  EXPECT_EQ(scenario.workload.training.micro_batch, 2);
+  EXPECT_EQ(scenario.workload.model.layers, 8);
+  const std::string text = plan_scenario(space, point, "", {}, search);
+  EXPECT_TRUE(test::has(text, "hidden: 1024")) << text;
+  EXPECT_FALSE(test::has(text, "extends: '" + path)) << text;
+  // A size of its own where the file's is not meant.
+  EXPECT_EQ(read_plan(path, {"cluster.extends=dgx-h100"}, {64}, search)
+                .bases.front()
+                .scenario.cluster.devices,
+            64);
+}
+
+}  // namespace
+}  // namespace stepcast
