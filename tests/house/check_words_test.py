@@ -53,6 +53,11 @@ class CheckWords(unittest.TestCase):
         for go_on in ("; ", ", 1.5 times ", ", e.g. A ", ": "):
             self.assertEqual(len(checked(half + go_on + half + ".\n")[1]), 1, go_on)
 
+    def test_an_average_is_that_of_a_page(self):
+        many = ("A page says " + "more " * 20 + "words.\n") * 5
+        self.assertEqual(checked(many)[:2], (1, ["docs/a.md: has 24.0 words a sentence, allowed: 20"]))
+        self.assertEqual(checked(many + SHORT * 5)[0], 0)
+
     def test_limits_can_only_fall(self):
         page, high = LONG + "None of it.\n", LIMITS + "docs/a.md,3,1\n"
         self.assertEqual(checked(page, high)[:2], (0, []))

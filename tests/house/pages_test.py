@@ -101,6 +101,11 @@ class Links(unittest.TestCase):
         self.assertEqual(gone, [])
 
 
+class Readme(unittest.TestCase):
+    def test_is_read_in_five_minutes(self):
+        self.assertLessEqual(len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()), 130)
+
+
 class Changelog(unittest.TestCase):
     def test_entries_are_short(self):
         entries = re.findall(r"^- .*?(?=^- |^#|^$|\Z)", CHANGELOG.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
