@@ -372,7 +372,8 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
   if (const auto other = ending == "json" ? other_tree(text) : std::string(); !other.empty())
     throw InputError({{{path}, {}, other}});
   if (yaml && has(text, "stepcast: 1"))
-    throw InputError({{{path}, {}, "is a file of Stepcast; did you mean stepcast run " + path + "?"}});
+    throw InputError(
+        {{{path}, {}, "is a file of Stepcast; did you mean stepcast run " + path + "?"}});
   if (yaml || ending == "json")
     throw InputError(
         {{{path},
