@@ -50,6 +50,7 @@ Outcome plan(const PlanOptions& options) {
              lines_width());
   if (options.verbose) text += "\n" + launch_files(read_point(space, winner, search));
   Outcome outcome = shown(text, options.json, options.json.empty() ? "" : plan_json(space, result));
+  outcome.warnings = space.warnings;
   if (space.points() == 1)
     outcome.warnings.push_back(options.scenario +
                                " holds one point, whose layers were placed: give keys lists of "

@@ -347,7 +347,11 @@ Launch read_shell(const std::string& path, const std::string& text, const ShellI
   const Words words = launch_of(shell);
   const std::size_t program = behind_program(words);
   read_launcher(shell, words, program, launch);
-  if (program > 0) launch.program = words[program - 1].text;
+  if (program > 0) {
+    launch.program = words[program - 1].text;
+    std::erase(launch.program, shell::unknown_mark);
+    if (launch.program.empty()) launch.program = "a program whose name is not known";
+  }
   launch.other_words = other_words_of(words, program);
   for (std::size_t i = program; i < words.size() && !words[i].text.starts_with('-'); ++i)
     launch.first_words.push_back(words[i].text);

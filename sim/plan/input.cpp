@@ -381,7 +381,8 @@ PlanSpace PlanReader::read(const std::vector<std::int64_t>& devices) {
 std::optional<ScenarioDocument> launched_base(const std::string& path,
                                               std::vector<std::string>& overrides,
                                               const std::vector<std::int64_t>& devices,
-                                              const SearchPath& search) {
+                                              const SearchPath& search,
+                                              std::vector<std::string>& warnings) {
   if (!is_launch_file(path, search)) return {};
   constexpr std::string_view cluster = "cluster.extends=";
   std::vector<std::string> single, several;
@@ -394,7 +395,7 @@ std::optional<ScenarioDocument> launched_base(const std::string& path,
   }
   if (!devices.empty()) single.push_back("launch.devices=" + std::to_string(devices.front()));
   overrides = several;
-  auto launched = launched_scenario(path, single, search);
+  auto launched = launched_scenario(path, single, search, &warnings);
   // The cut is that of the file's own stages; a plan places layers itself.
   const auto parallel = std::ranges::find(launched->root.entries, "parallel", &Node::Entry::key);
   if (parallel != launched->root.entries.end())
@@ -425,10 +426,11 @@ PlanSpace read_plan(const std::string& path, const std::vector<std::string>& ove
   if (path == "-")
     throw InputError(
         {{{}, "file name", "is '-', allowed: a file, which is read again to simulate"}});
-  std::vector<std::string> own = overrides;
-  if (auto launched = launched_base(path, own, devices, search)) {
+  std::vector<std::string> own = overrides, warnings;
+  if (auto launched = launched_base(path, own, devices, search, warnings)) {
     PlanSpace space = space_of(launched->root, path, own, devices, search);
     space.launched = std::move(launched);
+    space.warnings = std::move(warnings);
     return space;
   }
   return read_plan_text(read_document_text(path, search), path, overrides, devices, search);

@@ -105,6 +105,7 @@ TEST(AsWritten, ProgramsThatTrainNoDecoderAreNamed) {
       {"python tools/hf2mcore_qwen.py " + sizes, "converts a checkpoint"},
       {"python3 -m verl.trainer.main_ppo data.batch=4 actor.lr=1 reward.path=fn.py",
        "launches verl.trainer.main_ppo with 3 words"},
+      {"deepspeed --module $(cat commands) --a 1", "launches a program whose name is not known"},
       {"python3 -m openrlhf.cli.train_ppo --reward.file /x/fn.py --a 1 --b 2 --c 3",
        "launches openrlhf.cli.train_ppo,"}};
   for (const auto& [text, reason] : programs) {

@@ -16,6 +16,7 @@ TEST(PlanOfALaunchFile, SearchesBesideWhatTheFileSays) {
       "torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py --num-layers 8 --hidden-size 1024 "
       "--num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 "
       "--micro-batch-size 1 --global-batch-size 32 --vocab-size 32000 --bf16 "
+      "--extra-vocab-size 7 "
       "--tensor-model-parallel-size 8\n");
   const SearchPath search = default_search_path({});
   const PlanSpace space = read_plan(path,
@@ -24,6 +25,8 @@ TEST(PlanOfALaunchFile, SearchesBesideWhatTheFileSays) {
                                     {}, search);
   EXPECT_EQ(space.dimensions.tp, (std::vector<std::int64_t>{1, 2, 4}));
   EXPECT_EQ(space.dimensions.micro_batch, (std::vector<std::int64_t>{1, 2}));
+  ASSERT_EQ(space.warnings.size(), 1U);
+  EXPECT_TRUE(test::has(space.warnings.front(), "--extra-vocab-size: is not modelled"));
   PlanPoint point;
   point.strategy.tp = 4;
   point.strategy.micro_batch = 2;

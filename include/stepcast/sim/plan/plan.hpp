@@ -90,8 +90,9 @@ struct PlanSpace {
   std::vector<std::string> overrides;  ///< of the command line, before those of a point
   /// Of a launch file, its scenario, on which points stand; others read the file again.
   std::optional<ScenarioDocument> launched;
-  SearchPath presets;    ///< where those that the file names are looked for
-  std::string baseline;  ///< where spec.baseline was found
+  std::vector<std::string> warnings;  ///< of that import
+  SearchPath presets;                 ///< where those that the file names are looked for
+  std::string baseline;               ///< where spec.baseline was found
   PlanSpec spec;
   std::vector<PlanBase> bases;
   PlanDimensions dimensions;
