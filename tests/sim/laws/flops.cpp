@@ -1,5 +1,6 @@
 #include "flops.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -165,7 +166,13 @@ class FlopsLaws {
   }
 
  private:
+  /// Layers that are balanced by time are other ones in another order, and so are those that a
+  /// table recomputes.
   void order(const Executed& own) {
+    const auto& settings = case_.draft.settings;
+    if (case_.scenario.workload.training.recompute == TrainingSpec::Recompute::table &&
+        std::ranges::find(settings, "parallel.layers_per_chunk=auto") != settings.end())
+      return;
     const std::string slices = slices_of(case_.scenario);
     for (const char* order : {"[pp, dp, ep, cp, tp]", "[ep, tp, dp, cp, pp]"}) {
       const auto other = with(case_.draft, {std::string("parallel.order=") + order, slices});
