@@ -198,6 +198,10 @@ void Shell::unset(const std::vector<Traced>& words, std::uint32_t origin) {
              "unsets '" + name + "', allowed: names of variables");
     if (state_.fixed.contains(name))
       refuse(sources_, words[i].origin(origin), "unsets " + name + ", which is readonly");
+    // Bash would show what the name was before the call.
+    if (std::ranges::find(lent_, name) != lent_.end())
+      refuse(sources_, words[i].origin(origin),
+             "unsets " + name + ", which stands in front of the call that does so");
     if (variables && !state_.variables.contains(name)) functions = true;
     if (variables) {
       state_.variables.erase(name);

@@ -156,10 +156,11 @@ TEST(Shell, QuotedSignsOfPatternsAreCharacters) {
 }
 
 TEST(Shell, RefusesByNameWhatItDoesNotFollow) {
-  for (const char* line : {"declare -i N=010", "declare -A M=([a]=1)", "declare -n A=B",
-                           "alias x=y", "readonly Z=1; Z=2", "IFS=,", "shopt -s extglob",
-                           "A=({1..3})", "select i in 1; do A=1; done", "A=([2]=x)",
-                           "A=(1); A[5]=2", "return 1", "unset 'A[0]'", "coproc true", "set -k"})
+  for (const char* line :
+       {"declare -i N=010", "declare -A M=([a]=1)", "declare -n A=B", "alias x=y",
+        "readonly Z=1; Z=2", "IFS=,", "shopt -s extglob", "A=({1..3})",
+        "select i in 1; do A=1; done", "A=([2]=x)", "A=(1); A[5]=2", "return 1", "unset 'A[0]'",
+        "f() { unset A; }; A=1 f", "coproc true", "set -k"})
     EXPECT_NE(complaint(std::string(line) + "\npython t.py --x 1").find("run.sh:1:"),
               std::string::npos)
         << line << ": " << complaint(std::string(line) + "\npython t.py --x 1");
