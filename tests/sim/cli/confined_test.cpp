@@ -164,9 +164,10 @@ void expect_nothing_told(const Tries& tries, const std::vector<std::string>& nam
   const test::TemporaryFiles files;
   write_outside(files);
   files.write("inside/mine.yaml", "stepcast: 1\n");
-  std::filesystem::create_symlink(files.path("outside/held"), files.path("inside/link"));
+  // A name that is near no key, as suggestions of `keys` are of the letters asked for.
+  std::filesystem::create_symlink(files.path("outside/held"), files.path("inside/zqx"));
   for (const std::string& name : names) {
-    const bool linked = name.starts_with("link/");
+    const bool linked = name.starts_with("zqx/");
     const auto held =
         answers_to(tries, files, files.path((linked ? "inside/" : "outside/held/") + name));
     const auto gone =
@@ -185,9 +186,9 @@ TEST(Confined, ValuesOfKeysTellNothing) { expect_nothing_told(of_keys(), {canary
 TEST(Confined, FoldersTellNothing) { expect_nothing_told(of_keys(), {""}); }
 
 TEST(Confined, NightlyNothingTellsAnything) {
-  const std::vector<std::string> names = {canary + ".yaml",           "",
-                                          "link/" + canary + ".yaml", "link/",
-                                          canary + "1.yaml",          canary + ".yaml/x",
+  const std::vector<std::string> names = {canary + ".yaml",          "",
+                                          "zqx/" + canary + ".yaml", "zqx/",
+                                          canary + "1.yaml",         canary + ".yaml/x",
                                           canary + ".sqlite"};
   expect_nothing_told(of_keys(), names);
   expect_nothing_told(of_words(), names);
