@@ -97,8 +97,7 @@ constexpr std::string_view of_two_stacks =
     "trains an encoder and a decoder, which no key has; allowed: a model that is a decoder alone";
 constexpr std::string_view of_images =
     "trains a model that sees images, whose encoder no key has; a file without it says the "
-    "language "
-    "model alone";
+    "language model alone";
 constexpr std::string_view of_text = "generates text: no training step is in it";
 constexpr std::string_view of_evaluation = "evaluates a model: no training step is in it";
 constexpr std::string_view of_checkpoint = "converts a checkpoint: no training step is in it";
@@ -140,8 +139,6 @@ constexpr OtherStep other_steps[] = {
      "trains by reinforcement learning, whose generation no key has"},
     {Framework::megatron, "--decoder-num-layers", of_two_stacks},
     {Framework::megatron, "--decoder-seq-length", of_two_stacks},
-    {Framework::megatron, "--encoder-pipeline-model-parallel-size", of_two_stacks},
-    {Framework::megatron, "--encoder-tensor-model-parallel-size", of_two_stacks},
     {Framework::megatron, "--bert-no-binary-head", what_bert_is},
     {Framework::megatron, "--mask-prob", what_bert_is},
     {Framework::megatron, "--bert-head-hidden-size", what_bert_is},
@@ -210,6 +207,7 @@ void refuse_by_program(const Launch& launch) {
     throw InputError({{{launch.file},
                        {},
                        "launches " + launch.program + ", which " + std::string(found->second)}});
+  if (name.find("gpt") != std::string::npos) return;  // which reads words of BERT as well
   for (const Setting& setting : launch.settings)
     if (setting.words.size() == 1 &&
         ((setting.name == "--vocab-file" && setting.words.front().ends_with("vocab.txt")) ||
@@ -248,8 +246,9 @@ void refuse_other_steps(Framework framework, const std::vector<Setting>& setting
                                  : setting.name == other.name || setting.shown() == other.name ||
                                        setting.shown().ends_with("." + std::string(other.name));
       if (other.framework != framework || !named) continue;
+      constexpr std::string_view nothing[] = {"false", "False", "0", "0.0", "None", "null"};
       const bool off = setting.words.size() == 1 &&
-                       (setting.words.front() == "false" || setting.words.front() == "False");
+                       std::ranges::find(nothing, setting.words.front()) != std::end(nothing);
       if (!off) throw InputError({{setting.place, setting.shown(), std::string(other.what)}});
     }
 }

@@ -98,7 +98,7 @@ TEST(AsWritten, DataIsPreparedBesideATraining) {
 TEST(AsWritten, ProgramsThatTrainNoDecoderAreNamed) {
   const std::pair<std::string, std::string> programs[] = {
       {"python pretrain_bert.py " + sizes, "trains BERT"},
-      {"python pretrain_gpt.py " + sizes + "--vocab-file /data/vocab.txt", "trains BERT"},
+      {"python train.py " + sizes + "--vocab-file /data/vocab.txt", "trains BERT"},
       {"python pretrain_t5.py " + sizes, "an encoder and a decoder"},
       {"python train.py " + sizes + "--decoder-seq-length 128", "an encoder and a decoder"},
       {"python tasks/evaluate_lm.py " + sizes, "evaluates a model"},
@@ -112,6 +112,11 @@ TEST(AsWritten, ProgramsThatTrainNoDecoderAreNamed) {
     const Reading reading = reading_of("other.sh", text + "\n");
     EXPECT_TRUE(has(reading.wrong, reason)) << text << "\n" << reading.wrong;
   }
+  // A GPT may have the words of BERT, and sizes of an encoder that is not there.
+  expect_read(reading_of("gpt.sh", "python pretrain_gpt.py " + sizes +
+                                       "--vocab-file /data/vocab.txt "
+                                       "--encoder-tensor-model-parallel-size 0\n"),
+              {"model.layers=8"});
 }
 
 const std::string nemo =
