@@ -60,7 +60,7 @@ class Sbom(unittest.TestCase):
         names = {package["name"] for package in document["packages"]}
         self.assertEqual(document["spdxVersion"], "SPDX-2.3")
         self.assertEqual(document["creationInfo"]["created"], "2023-11-14T22:13:20Z")
-        for needed in ("stepcast", "libc6", "libsqlite3-0", "libyaml-cpp0.7", "zlib1g", "libboost-dev"):
+        for needed in ("stepcast", "libc6", "libsqlite3-dev", "libyaml-cpp0.7", "zlib1g", "libboost-dev"):
             self.assertIn(needed, names)
         ids = [package["SPDXID"] for package in document["packages"]]
         self.assertEqual(len(ids), len(set(ids)))
