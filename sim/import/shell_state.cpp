@@ -201,7 +201,7 @@ void Shell::unset(const std::vector<Traced>& words, std::uint32_t origin) {
     // Bash would show what the name was before the call.
     if (std::ranges::find(lent_, name) != lent_.end())
       refuse(sources_, words[i].origin(origin),
-             "unsets " + name + ", which stands in front of the call that does so");
+             "unsets " + name + ", which the call that does so was given");
     if (variables && !state_.variables.contains(name)) functions = true;
     if (variables) {
       state_.variables.erase(name);

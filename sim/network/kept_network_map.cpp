@@ -83,7 +83,7 @@ bool& remembers() {
   return does;
 }
 /// A map of more calls takes too much room in a process that stays.
-constexpr std::size_t most_calls = 1 << 14;
+constexpr std::size_t most_calls = 1 << 12;
 
 /// That map.
 std::optional<Kept>& last() {
