@@ -41,7 +41,8 @@ std::string unexpected_hint(const CLI::App& app, bool missing) {
   for (const std::string& word : app.remaining(true)) {
     if (!word.starts_with("-")) {
       if (missing && (word.ends_with(".yaml") || is_there(word)))
-        return word + ": is before the command, allowed: stepcast " + command + " " + word + "\n";
+        return fmt::format("{}: is before the command, allowed: stepcast {} {}\n", word, command,
+                           word);
       if (command == "serve")
         return word +
                ": serve takes no file; its page finds a scenario by its name or takes its "

@@ -83,7 +83,7 @@ std::vector<std::string> launch_overrides(const std::string& path,
   if (!launch.devices.empty())
     all.push_back("launch.devices=" +
                   std::to_string(count_option("--devices", launch.devices, 1, most_devices)));
-  if (launch.ignore_unknown) all.push_back("launch.ignore_unknown=true");
+  if (launch.ignore_unknown) all.emplace_back("launch.ignore_unknown=true");
   const auto add_list = [&](const char* key, const std::vector<std::string>& values) {
     std::string written;
     for (const std::string& value : values)

@@ -99,6 +99,7 @@ std::vector<FoundKey> found_keys(const std::vector<FormatKey>& all,
 [[noreturn]] void refuse_words(const std::vector<FormatKey>& all,
                                const std::vector<std::string>& words) {
   std::vector<std::string> names;
+  names.reserve(all.size());
   for (const FormatKey& key : all) names.push_back(key.path.substr(key.path.rfind('.') + 1));
   std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());

@@ -95,7 +95,7 @@ std::string quoted(const std::string& text) {
 
 /// Without the brace that ends it.
 std::string answer(int code, const std::string& output, const std::string& complaint) {
-  return fmt::format("{{\"code\":{},\"output\":{},\"complaint\":{}", code, quoted(output),
+  return fmt::format(R"({{"code":{},"output":{},"complaint":{})", code, quoted(output),
                      quoted(complaint));
 }
 
