@@ -182,8 +182,8 @@ std::string junit_xml(const std::vector<CheckResult>& results) {
   std::size_t failures = 0, errors = 0;
   std::string cases;
   for (const CheckResult& r : results) {
-    cases += fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\"",
-                         escaped(r.file), escaped(r.name), r.seconds);
+    cases += fmt::format(R"(  <testcase classname="{}" name="{}" time="{:.3f}")", escaped(r.file),
+                         escaped(r.name), r.seconds);
     if (r.passed()) {
       cases += "/>\n";
       continue;
