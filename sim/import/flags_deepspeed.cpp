@@ -105,7 +105,7 @@ constexpr IgnoredFlags deepspeed_ignored_table[] = {
      "flops_profiler comms_logger memory_breakdown checkpoint nebula data_types "
      "dataloader_drop_last "
      "data_efficiency curriculum_learning autotuning aio  compile "
-     "monitor_config seed"},
+     "monitor_config seed:any"},
     {"how buffers are laid out and states are kept",
      "zero_optimization.contiguous_gradients zero_optimization.round_robin_gradients "
      "zero_optimization.sub_group_size zero_optimization.load_from_fp32_weights "

@@ -282,7 +282,7 @@ constexpr Flag megatron_table[] = {
 constexpr IgnoredFlags megatron_ignored_table[] = {
     {"optimizer and learning rate",
      "lr min-lr lr-decay-style lr-decay-iters lr-decay-samples lr-warmup-iters lr-warmup-samples "
-     "lr-warmup-fraction "
+     "lr-warmup-fraction:share "
      "lr-warmup-init lr-wsd-decay-style lr-wsd-decay-iters lr-wsd-decay-samples weight-decay "
      "start-weight-decay end-weight-decay weight-decay-incr-style "
      "clip-grad adam-beta1 adam-beta2 adam-eps sgd-momentum override-opt_param-scheduler "
@@ -293,7 +293,7 @@ constexpr IgnoredFlags megatron_ignored_table[] = {
      "train-iters train-samples exit-duration-in-mins exit-interval exit-signal-handler skip-train "
      "iterations-to-skip"},
     {"initialisation and seeds",
-     "init-method-std init-method-xavier-uniform seed data-parallel-random-init "
+     "init-method-std init-method-xavier-uniform seed:any data-parallel-random-init "
      "use-cpu-initialization no-initialization perform-initialization te-rng-tracker "
      "embedding-init-method-std"},
     {"checkpoints",
@@ -346,11 +346,12 @@ constexpr IgnoredFlags megatron_ignored_table[] = {
      "no-attention-softmax-in-fp32 apply-query-key-layer-scaling "
      " norm-epsilon layernorm-epsilon apply-layernorm-1p no-position-embedding "
      "export-force-local-attention "
-     "calculate-per-token-loss attention-dropout "
+     "calculate-per-token-loss attention-dropout:share "
      "clone-scatter-output-in-embedding no-clone-scatter-output-in-embedding "
      "model-config-path cross-entropy-fusion-impl"},
     {"rotary positions",
-     "rotary-base rotary-percent rotary-scaling-factor rotary-seq-len-interpolation-factor "
+     "rotary-base:above rotary-percent:share rotary-scaling-factor "
+     "rotary-seq-len-interpolation-factor "
      "rotary-interleaved use-rope-scaling rope-scaling-factor mscale mscale-all-dim beta-fast "
      "beta-slow "
      "original-max-position-embeddings no-rope-freq add-position-embedding mrope-section"},

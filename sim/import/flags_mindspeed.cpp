@@ -207,7 +207,7 @@ constexpr IgnoredFlags mindspeed_ignored_table[] = {
      "lora-alpha lora-load lora-ckpt-filter save-lora-to-hf qlora-save-dequantize lu-lora-lr "
      "lu-lora-lr-ratio"},
     {"how the kernel of attention is called",
-     "sparse-mode pre-tockens next-tockens shape-order use-fusion-attn-v2 mla-mm-split "
+     "sparse-mode pre-tockens:any next-tockens:any shape-order use-fusion-attn-v2 mla-mm-split "
      "mla-fa-divide-qk fa-without-pad attention-mask-type cp-attention-mask-type "
      "use-ring-exchange-attn kv-head-repeat-before-uly-alltoall "
      "alibi-fusion-attn-type  megatron-cp-in-bnsd "
@@ -225,7 +225,7 @@ constexpr IgnoredFlags mindspeed_ignored_table[] = {
      "rope-scaling-mscale-all-dim rope-scaling-original-max-position-embeddings "
      "low-freq-factor high-freq-factor partial-rotary-factor dynamic-factor use-glm-rope "
      "longrope-freqs-type long-factor short-factor long-mscale short-mscale original-seq-len "
-     "rope-factor compress-rope-theta apply-rope-no-in-complex"},
+     "rope-factor compress-rope-theta:above apply-rope-no-in-complex"},
     {"kernels that are assumed, and losses of the size of one",
      "use-sparse-flash-attn use-triton-gdn use-triton-mhc use-fused-mhc "
      "use-fused-lightning-indexer use-fused-lightning-indexer-loss indexer-loss-coeff "

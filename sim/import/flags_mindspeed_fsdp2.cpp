@@ -85,7 +85,7 @@ constexpr IgnoredFlags mindspeed_fsdp2_ignored_table[] = {
      "optimization.use_sparse_flash_attn optimization.use_fused_lightning_indexer "
      "optimization.use_fused_lightning_indexer_loss optimization.use_ascend_mhc "
      "optimization.use_triton_swiglu_limit optimization.use_triton_rmsnormgated "
-     "optimization.pre_tokens optimization.next_tokens optimization.fix_router"},
+     "optimization.pre_tokens:any optimization.next_tokens:any optimization.fix_router"},
 };
 
 }  // namespace

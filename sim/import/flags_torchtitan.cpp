@@ -141,7 +141,7 @@ constexpr IgnoredFlags torchtitan_ignored_table[] = {
      "override"},
     {"optimizer and learning rate", "optimizer lr_scheduler"},
     {"data and length of the training",
-     "training.dataset training.dataset_path training.steps training.max_norm training.seed "
+     "training.dataset training.dataset_path training.steps training.max_norm training.seed:any "
      "training.gc_freq training.gc_debug training.dataloader "
      "training.debug_moe_force_load_balance "
      "model.hf_assets_path model.tokenizer_path model.print_after_conversion "},

@@ -46,7 +46,7 @@ constexpr IgnoredFlags flagscale_ignored_table[] = {
     {"counted with --enable-hetero or --peft-type alone",
      "hetero-device-types hetero-current-device-type hetero-pipeline-layer-split "
      "hetero-process-meshes expert-tensor-parallel-size-per-process-mesh "
-     "hetero-use-cpu-communication lora-dim lora-alpha lora-dropout lora-dropout-position "
+     "hetero-use-cpu-communication lora-dim lora-alpha lora-dropout:share lora-dropout-position "
      "lora-in-init-method lora-out-init-method lora-target-modules"},
 };
 
