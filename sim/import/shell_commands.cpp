@@ -1,7 +1,4 @@
 #include <algorithm>
-#include <array>
-#include <fstream>
-#include <sstream>
 
 #include "shell.hpp"
 #include "stepcast/base/confined_files.hpp"
