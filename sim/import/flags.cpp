@@ -75,17 +75,14 @@ const std::vector<FlagTable>& tables() {
 
 std::optional<Flag> ignored_in(const FlagTable& table, std::string_view name,
                                std::string_view bare) {
-  if (bare.empty() || bare.find(' ') != std::string_view::npos) return {};
-  for (const IgnoredFlags& group : table.ignored) {
-    for (std::size_t at = group.names.find(bare); at != std::string_view::npos;
-         at = group.names.find(bare, at + 1)) {
-      const std::size_t end = at + bare.size();
-      const bool begins = at == 0 || group.names[at - 1] == ' ';
-      if (begins && (end == group.names.size() || group.names[end] == ' '))
-        return Flag{name, Arity::any, Treatment::ignored, {}, group.reason};
-    }
-  }
-  return {};
+  std::optional<Flag> found;
+  for (const IgnoredFlags& group : table.ignored)
+    each_name(group, [&](std::string_view known, Numbers numbers) {
+      if (known != bare) return;
+      found = Flag{name, Arity::any, Treatment::ignored, {}, group.reason};
+      found->numbers = numbers;
+    });
+  return found;
 }
 
 std::optional<Flag> find_in(const FlagTable& table, std::string_view name) {
@@ -128,13 +125,10 @@ std::vector<std::string> flag_names(Framework framework) {
   std::vector<std::string> all;
   const auto add = [&all](const FlagTable& table) {
     for (const Flag& flag : table.flags) all.emplace_back(flag.name);
-    for (const IgnoredFlags& group : table.ignored) {
-      for (std::size_t at = 0; at < group.names.size();) {
-        const std::size_t end = std::min(group.names.find(' ', at), group.names.size());
-        all.push_back(std::string(table.prefix) + std::string(group.names.substr(at, end - at)));
-        at = end + 1;
-      }
-    }
+    for (const IgnoredFlags& group : table.ignored)
+      each_name(group, [&](std::string_view name, Numbers) {
+        all.push_back(std::string(table.prefix) + std::string(name));
+      });
   };
   add(flag_table(framework));
   if (knows_megatron(framework)) add(flag_table(Framework::megatron));

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -38,6 +39,14 @@ enum class Treatment {
 /// Words that a flag takes.
 enum class Arity { none, one, any };
 
+/// Numbers that a framework takes where they change neither time nor memory.
+enum class Numbers {
+  usual,  ///< 0 or more, and -1 for all or none
+  any,
+  share,  ///< 0 to 1
+  above,  ///< above 0
+};
+
 struct Flag {
   std::string_view name;
   Arity arity = Arity::one;
@@ -51,13 +60,33 @@ struct Flag {
   std::string_view neutral = {};
   /// Of a tree: all keys below it are meant.
   bool section = false;
+  Numbers numbers = Numbers::usual;
 };
 
 /// Names of flags that change neither time nor memory, for one reason.
 struct IgnoredFlags {
   std::string_view reason;
-  std::string_view names;  ///< with blanks between them, without the dashes
+  /// With blanks between them, without the dashes. Behind a colon the numbers that are not the
+  /// usual ones: `seed:any`.
+  std::string_view names;
 };
+
+/// Calls `take(name, numbers)` for each name of a group.
+template <typename Take>
+void each_name(const IgnoredFlags& group, const Take& take) {
+  for (std::size_t at = 0; at < group.names.size();) {
+    const std::size_t end = std::min(group.names.find(' ', at), group.names.size());
+    const std::string_view word = group.names.substr(at, end - at);
+    const std::size_t colon = std::min(word.find(':'), word.size());
+    const std::string_view numbers = word.substr(colon);
+    if (!word.empty())
+      take(word.substr(0, colon), numbers == ":any"     ? Numbers::any
+                                  : numbers == ":share" ? Numbers::share
+                                  : numbers == ":above" ? Numbers::above
+                                                        : Numbers::usual);
+    at = end + 1;
+  }
+}
 
 struct FlagTable {
   Framework framework;

@@ -114,6 +114,11 @@ class FrameworkMappings {
     section.finish();
     auto framework = whole(text, mapping);
     if (!framework) return {};
+    const bool own = !text.rules.empty() || text.recipes != nullptr;
+    if (renamed_ && !own)
+      fail(place_of(mapping, "name"), "framework.name",
+           "is " + shortened(text.name) + " of a file that is not it, allowed: " + *renamed_ +
+               "; another framework is --framework NAME or framework: NAME");
     framework->version = text.version;
     framework->recipe = text.recipe;
     check_choices(*framework, mapping);
@@ -163,7 +168,11 @@ class FrameworkMappings {
       if (!base) return {};
       framework = std::move(*base);
     }
-    if (!text.name.empty()) framework.name = text.name;
+    renamed_.reset();
+    if (!text.name.empty()) {
+      if (!text.extends.empty() && text.name != framework.name) renamed_ = framework.name;
+      framework.name = text.name;
+    }
     add_rules(text, framework);
     return framework;
   }
@@ -297,6 +306,7 @@ class FrameworkMappings {
 
   const SearchPath& search_;
   Reading& reading_;
+  std::optional<std::string> renamed_;  ///< what a name was before the mapping gave it another
   std::vector<FrameworkRule> own_;  ///< rules of the mapping that is being read, without recipes
   std::vector<std::string> open_;   ///< files that are being read, to see cycles
   std::vector<std::string> files_;
