@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <cctype>
 #include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
