@@ -174,6 +174,10 @@ void Enumerator::branch_batch(Strategy s) {
 /// of its bases.
 void Enumerator::branch_classes(const Strategy& sizes) {
   for (const auto& [base, count] : points_by_base(space_, sizes)) {
+    if (base == PlanSpace::no_base) {
+      result_.counts.points -= count;
+      continue;
+    }
     Strategy s = sizes;
     s.base = base;
     const Scenario& scenario = space_.bases[base].scenario;

@@ -53,6 +53,7 @@ class PlanReader {
   void take_slow_key(const SlowKey& slow);
   void read_bases();
   Scenario framed_scenario();
+  std::vector<std::int64_t> usual_values(const FastKey& key, const Scenario& usual);
   void add_base(std::size_t number);
   void read_fast_values();
   void read_schedules();
@@ -271,13 +272,29 @@ Scenario PlanReader::framed_scenario() {
   return read_values(root, search_, reading_);
 }
 
+/// The value that stands, framework included; where rules ask for other sizes, all that may stand.
+std::vector<std::int64_t> PlanReader::usual_values(const FastKey& key, const Scenario& usual) {
+  std::set<std::int64_t> all{key.of(usual)};
+  for (std::uint32_t base = 0; base < space_.plain_bases; ++base) {
+    std::set<std::int64_t> said{key.of(space_.bases[base].scenario)};
+    bool asks = false;
+    for (const FrameworkRule& rule : framed_[base].rules()) {
+      if (rule.key != key.path) continue;
+      asks |= !rule.when.empty();
+      said.insert(key.of(scenario_with({{key.path, rule.value}})));
+    }
+    if (asks) all.merge(said);
+  }
+  if (all.size() > 1) space_.ruled.insert(key.path);
+  return {all.begin(), all.end()};
+}
+
 /// Every listed value passes the strict reader, by itself.
 void PlanReader::read_fast_values() {
   const Scenario usual = framed_scenario();
   for (std::size_t k = 0; k < fast_.size(); ++k) {
     auto& values = space_.dimensions.*fast_keys[k].values;
-    // A key that is not listed has the value of the scenario, framework included.
-    if (fast_[k].values.empty() && !fast_[k].searched) values = {fast_keys[k].of(usual)};
+    if (fast_[k].values.empty() && !fast_[k].searched) values = usual_values(fast_keys[k], usual);
     for (const Node& value : fast_[k].values)
       values.push_back(fast_keys[k].of(scenario_with({{fast_keys[k].path, value}})));
   }

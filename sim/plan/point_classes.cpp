@@ -58,10 +58,13 @@ const std::map<std::string, std::string>& unsearched_keys() {
   return keys;
 }
 
-PointClasses::PointClasses(const Scenario& base, const std::vector<FrameworkRule>& rules)
+PointClasses::PointClasses(const Scenario& base, const std::vector<FrameworkRule>& rules,
+                           const std::set<std::string>& ruled)
     : devices_{base.cluster.devices},
       global_batch_{base.workload.training.global_batch},
-      experts_{base.workload.model.moe ? base.workload.model.moe->experts : 0} {
+      experts_{base.workload.model.moe ? base.workload.model.moe->experts : 0},
+      zero_counts_{ruled.contains(varied_keys[key_zero])},
+      sequence_counts_{ruled.contains(varied_keys[key_sequence])} {
   for (const FrameworkRule& rule : rules) {
     zero_counts_ |= rule.key.starts_with("communication.") || rule.key.starts_with("moe.");
     layers_exchange_ |= rule.key == "runtime.layer_order";
@@ -116,6 +119,7 @@ PointClasses::Mask PointClasses::class_of(const Strategy& s, const std::string& 
   add(experts_ > 0 && s.ep == experts_);
   add(layers_exchange_ && s.tp * s.cp * s.ep * s.etp > 1);
   add(pipeline_schedule(schedule).pairs);
+  add(sequence_counts_ && s.sequence_parallel);
   const Mask zero = zero_counts_ ? static_cast<Mask>(s.zero) : 0;
   return mask | zero << bit;
 }
@@ -193,8 +197,9 @@ std::map<std::uint32_t, double> points_by_base(const PlanSpace& space, const Str
 
 namespace {
 
-/// A document with the sizes of a point.
-Node document_of(const Node& root, const Strategy& s, const std::string& schedule) {
+/// A document with the sizes of a point, but those that follow from the others.
+Node document_of(const Node& root, const Strategy& s, const std::string& schedule,
+                 const std::set<std::string>& ruled) {
   Node document = root;
   const Place place{"the plan"};
   const auto put = [&](const char* path, const std::string& text) {
@@ -202,7 +207,8 @@ Node document_of(const Node& root, const Strategy& s, const std::string& schedul
   };
   const auto values = values_of(s);
   for (std::size_t k = 0; k < fast_key_count; ++k) {
-    const std::string_view path = fast_keys[k].path;
+    const std::string path = fast_keys[k].path;
+    if (ruled.contains(path)) continue;
     const bool word = path == "parallel.sequence_parallel";
     put(fast_keys[k].path,
         word ? (s.sequence_parallel ? "true" : "false") : std::to_string(values[k]));
@@ -221,17 +227,28 @@ class FramedBases {
   }
 
   std::shared_ptr<const PointClasses> classes() {
-    auto classes = std::make_shared<PointClasses>(space_.bases[plain_].scenario, document_.rules());
+    auto classes = std::make_shared<PointClasses>(space_.bases[plain_].scenario, document_.rules(),
+                                                  space_.ruled);
     for (const Strategy& s : classes->points_of(space_.dimensions)) {
       const std::string& schedule = space_.dimensions.schedules[s.schedule];
-      classes->put(
-          s, schedule,
-          base_with(document_.keys_of(document_of(document_.root(), s, schedule), left_out_)));
+      const std::uint32_t base = base_with(
+          document_.keys_of(document_of(document_.root(), s, schedule, space_.ruled), left_out_));
+      classes->put(s, schedule, has_ruled(s, base) ? base : PlanSpace::no_base);
     }
     return classes;
   }
 
  private:
+  /// Whether the ruled sizes of a point are those that the framework says of its others.
+  bool has_ruled(const Strategy& s, std::uint32_t base) const {
+    const auto values = values_of(s);
+    for (std::size_t k = 0; k < fast_key_count; ++k)
+      if (space_.ruled.contains(fast_keys[k].path) &&
+          values[k] != fast_keys[k].of(space_.bases[base].scenario))
+        return false;
+    return true;
+  }
+
   std::uint32_t base_with(const std::vector<std::pair<std::string, Node>>& keys) {
     std::string text;
     for (const auto& [path, value] : keys) text += path + "=" + flow_text(value) + "\n";
@@ -281,6 +298,7 @@ void add_framed_bases(PlanSpace& space, const std::vector<FramedDocument>& docum
 std::uint32_t PlanSpace::base_of(const Strategy& strategy) const {
   const std::uint32_t plain = bases.at(strategy.base).plain;
   if (classes.empty() || !classes.at(plain)) return plain;
+  // Classes hold points of the space; others are asked for by who looks beside it.
   return classes[plain]
       ->base_of(strategy, dimensions.schedules.at(strategy.schedule))
       .value_or(plain);

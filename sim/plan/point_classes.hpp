@@ -12,8 +12,10 @@ namespace stepcast {
 
 class PointClasses {
  public:
-  /// Of the points of a plain base; `rules` are all that may hold.
-  PointClasses(const Scenario& base, const std::vector<FrameworkRule>& rules);
+  /// Of the points of a plain base; `rules` are all that may hold, `ruled` the sizes that they
+  /// give.
+  PointClasses(const Scenario& base, const std::vector<FrameworkRule>& rules,
+               const std::set<std::string>& ruled);
 
   /// One point of each class of the space, in the order of the classes.
   std::vector<Strategy> points_of(const PlanDimensions& dimensions) const;
@@ -28,7 +30,7 @@ class PointClasses {
   Mask asked(std::size_t key, std::string_view text) const;
 
   std::int64_t devices_, global_batch_, experts_;
-  bool zero_counts_ = false, layers_exchange_ = false;
+  bool zero_counts_ = false, sequence_counts_ = false, layers_exchange_ = false;
   std::vector<FrameworkCondition> conditions_;  ///< of keys that points vary
   std::unordered_map<Mask, std::uint32_t> bases_;
   /// Answers of asked(), by key and value: points are many, their values few.

@@ -108,7 +108,8 @@ std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strateg
   vary(bases, &Strategy::base);
   // The base follows from the point, which can lead back to the one at hand.
   for (Strategy& s : all) s.base = space.base_of(s);
-  std::erase(all, strategy);
+  std::erase_if(all,
+                [&](const Strategy& s) { return s == strategy || s.base == PlanSpace::no_base; });
   return all;
 }
 

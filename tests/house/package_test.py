@@ -36,6 +36,11 @@ def output(*command, **options):
     return ran.stdout
 
 
+def built(*words):
+    """What the built program prints. A hardened one knows nothing of the tree that it was built in."""
+    return output(PROGRAM, *words, env={**os.environ, "STEPCAST_PRESETS": str(SOURCE / "scenarios")})
+
+
 def spent():
     """Seconds of processor of what was started and has ended; a clock would time whatever else runs."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -102,7 +107,7 @@ class Archive(Made):
         link.symlink_to(self.stepcast)
         for program, more in ((self.stepcast, []), (link, []), (self.stepcast, ["--set", "simulate.sharing=simgrid"])):
             words = ["run", FLAGSHIP, "--json", "-", *more]
-            self.assertEqual(output(program, *words), output(PROGRAM, *words))
+            self.assertEqual(output(program, *words), built(*words))
 
     def test_solves(self):
         """CBC, a module, places layers."""
@@ -110,7 +115,7 @@ class Archive(Made):
         plan.write_text(f"extends: {FLAGSHIP}\nname: placed\nparallel: {{tp: 8, pp: [2, 4]}}\n"
                         "plan: {placements: 1, simulations: 4, top: 2}\n")
         words = ["plan", plan, "--json", "-"]
-        self.assertEqual(output(self.stepcast, *words), output(PROGRAM, *words))
+        self.assertEqual(output(self.stepcast, *words), built(*words))
 
     def test_the_page_starts_its_worker(self):
         served = Served(str(self.stepcast))
@@ -119,13 +124,13 @@ class Archive(Made):
         finally:
             served.stop()
         self.assertEqual(status, 200, answer)
-        self.assertEqual(answer["answer"], json.loads(output(PROGRAM, "run", FLAGSHIP, "--json", "-")))
+        self.assertEqual(answer["answer"], json.loads(built("run", FLAGSHIP, "--json", "-")))
 
     @unittest.skipUnless(ROOT, "needs root")
     def test_runs_where_there_is_nothing(self):
         """A root of these files alone: no C library, no shell, no /proc."""
         words = ["run", FLAGSHIP, "--set", "simulate.sharing=simgrid", "--json", "-"]
-        self.assertEqual(output("chroot", self.prefix, "/bin/stepcast", *words), output(PROGRAM, *words))
+        self.assertEqual(output("chroot", self.prefix, "/bin/stepcast", *words), built(*words))
 
     def test_says_what_is_missing(self):
         moved = self.prefix.parent / "alone"
@@ -156,7 +161,7 @@ class Wheel(Made):
         code = f"import stepcast, sys; sys.stdout.write(stepcast.forecast({FLAGSHIP!r}).to_json())"
         alone = {"PATH": f"{folder}/bin:/usr/bin:/bin"}
         made = output(folder / "bin/python", "-c", code, env=alone, cwd="/")
-        self.assertEqual(made, output(PROGRAM, "run", FLAGSHIP, "--json", "-"))
+        self.assertEqual(made, built("run", FLAGSHIP, "--json", "-"))
         self.assertEqual(output("stepcast", "run", FLAGSHIP, "--json", "-", env=alone, cwd="/"), made)
         shown = output(folder / "bin/pip", "show", "stepcast")
         self.assertRegex(shown, r"Version: \d+\.\d+\.\d+")
@@ -191,7 +196,7 @@ class BareRoots(unittest.TestCase):
         return output(SOURCE / "scripts/bare_root", "run", root, "bash", "-euc", script)
 
     def test_archive_and_wheel(self):
-        expected = output(PROGRAM, "run", FLAGSHIP, "--json", "-")
+        expected = built("run", FLAGSHIP, "--json", "-")
         for suite in SUITES:
             with self.subTest(suite), tempfile.TemporaryDirectory() as folder:
                 root = pathlib.Path(folder) / "root"

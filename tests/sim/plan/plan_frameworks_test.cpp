@@ -3,6 +3,7 @@
 #include <set>
 
 #include "small_plans.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/scenario/applied_framework.hpp"
 
 // What a framework says may depend on the sizes that a plan searches.
@@ -73,6 +74,37 @@ TEST(PlanFrameworks, PointsHaveTheKeysOfTheirFiles) {
   double counted = found.counts.estimated + found.counts.bounded;
   for (const auto& [reason, points] : found.counts.infeasible) counted += points;
   EXPECT_EQ(counted, space.points());
+}
+
+// A size that the file leaves to the framework is that of the other sizes, in the search as in run.
+TEST(PlanFrameworks, SizesFollowFromRulesOfEachPoint) {
+  const test::TemporaryFiles files;
+  const std::string path = files.write("plan.yaml", R"(
+stepcast: 1
+name: left-to-torchtitan
+framework: torchtitan-0.1
+cluster: {extends: clusters/dgx-h100.yaml, devices: 32}
+model: {extends: models/llama2-7b.yaml, layers: 8}
+parallel: {tp: [1, 2], pp: [1, 2, 4]}
+training: {sequence: 2048, global_batch: 64, micro_batch: 1}
+schedule: {pipeline: 1f1b}
+plan: {top: 20}
+)");
+  const PlanSpace space = read_plan(path, {}, {}, test::presets());
+  auto costs = test::costs_of(space);
+  const Enumeration found = enumerate(space, costs);
+  EXPECT_EQ(found.counts.points, 6);
+  ASSERT_EQ(found.kept.size(), 6U);
+  for (const PlanPoint& point : found.kept) {
+    EXPECT_EQ(point.strategy.zero, point.strategy.pp > 1 ? 2 : 3);
+    EXPECT_EQ(point.strategy.sequence_parallel, point.strategy.tp > 1);
+    const Scenario run = prepare_scenario(path,
+                                          {"parallel.tp=" + std::to_string(point.strategy.tp),
+                                           "parallel.pp=" + std::to_string(point.strategy.pp)},
+                                          test::presets());
+    EXPECT_EQ(run.workload.plan.zero, point.strategy.zero);
+    EXPECT_EQ(run.workload.plan.sequence_parallel, point.strategy.sequence_parallel);
+  }
 }
 
 TEST(PlanFrameworks, NoneIsTheSpaceOfBefore) {

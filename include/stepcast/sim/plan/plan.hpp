@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -103,8 +104,13 @@ struct PlanSpace {
       classes;  ///< of plain bases; empty: no framework
   /// (path, value) of keys that the search does not know, against those of the framework.
   std::vector<std::pair<std::string, std::string>> neutral;
+  /// Of all values of each size, also where a ruled one leaves out all but one.
   double points() const { return static_cast<double>(plain_bases) * dimensions.size(); }
-  /// The base with the keys that the framework says of a point of its plain base.
+  /// Sizes that the file leaves to the framework, whose rules give each point its value.
+  std::set<std::string> ruled;
+  static constexpr std::uint32_t no_base = UINT32_MAX;
+  /// The base with the keys that the framework says of a point of its plain base; `no_base` where
+  /// it says another value of a ruled size.
   std::uint32_t base_of(const Strategy& strategy) const;
 };
 
