@@ -10,7 +10,7 @@ using enum Treatment;
 constexpr Flag mindspeed_table[] = {
     {"--use-flash-attn", none, taken, "training.attention", "fused; absent: unfused"},
     {"--use-fused-rmsnorm", none, taken, "runtime.kernels.norm", "fused; absent: unfused"},
-    {"--use-fused-rotary-pos-emb", none, taken, "runtime.kernels.rope", "fused; absent: unfused"},
+    {"--use-fused-rotary-pos-emb", none, taken, "runtime.kernels.rope", "sliced; absent: unfused"},
     {"--use-fused-swiglu", none, taken, "runtime.kernels.activation", "fused; absent: unfused"},
     {"--use-fused-moe-token-permute-and-unpermute", none, taken, "moe.permutation",
      "fused; absent: indexed"},
@@ -20,6 +20,8 @@ constexpr Flag mindspeed_table[] = {
      "megatron_cp_algo ring, ulysses_cp_algo, hybrid_cp_algo, kvallgather_cp_algo; counts only "
      "with CP above 1"},
     {"--ulysses-degree-in-cp", one, taken, "parallel.context_algorithm", "u of hybrid(u)"},
+    {"--use-fused-ring-attention-update", none, taken, "runtime.kernels.ring",
+     "of rings: fused; absent: statements"},
     {"--noop-layers", any, taken, "model.layers, parallel.layers_per_chunk",
      "layers that the cut counts and the model lacks"},
     {"--num-layer-list", any, taken, "parallel.layers_per_chunk", "layers of each stage"},
@@ -211,7 +213,7 @@ constexpr IgnoredFlags mindspeed_ignored_table[] = {
      "mla-fa-divide-qk fa-without-pad attention-mask-type cp-attention-mask-type "
      "use-ring-exchange-attn kv-head-repeat-before-uly-alltoall "
      "alibi-fusion-attn-type  megatron-cp-in-bnsd "
-     "use-fused-ring-attention-update dualpipev-dw-detach enable-gqa-share"},
+     "dualpipev-dw-detach enable-gqa-share"},
     {"where the model's code and weights are",
      "spec prompt-type handler-name enable-hf2mg-convert model-type-hf  ai-framework "
      " tokenizer-not-use-fast no-shared-storage tokenizer-padding-side "

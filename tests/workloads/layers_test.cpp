@@ -251,6 +251,34 @@ TEST(Layers, BlocksGoRoundByTheRingWhateverTheScenarioChose) {
   }
 }
 
+/// Bytes of the kernels whose name begins so, and how many they are.
+std::pair<double, int> moved(const LayerItems& items, std::string_view begin) {
+  std::pair<double, int> sum{0, 0};
+  for (const LayerItem& item : items)
+    if (const auto* op = std::get_if<Operator>(&item); op && op->name.starts_with(begin))
+      sum = {sum.first + op->bytes.value(), sum.second + 1};
+  return sum;
+}
+
+// docs/models/context_parallel.md: 62 bytes of an output and 896 of a token and head, each block.
+TEST(Layers, StatementsOfARingMoveMoreThanItsKernel) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.plan.cp = 4;
+  spec.plan.context_algorithm = ParallelPlan::ContextAlgorithm::ring;
+  const double own = tokens(spec) / 4, heads = 16;
+  const double outputs = own * heads * 64;
+  const Passes kernel = transformer_layer(context(spec), LayerKind::dense);
+  EXPECT_EQ(moved(kernel.forward, "merge block"), std::pair(3 * 6 * outputs, 3));
+  spec.runtime.kernels.ring = KernelSpec::Ring::statements;
+  const Passes statements = transformer_layer(context(spec), LayerKind::dense);
+  const auto [bytes, kernels] = moved(statements.forward, "merge block");
+  EXPECT_EQ(kernels, 3 * 18);
+  EXPECT_NEAR(bytes, 3 * (62 * outputs + 896 * own * heads), 1e-9 * bytes);
+  const auto sums = moved(kernel.backward, "accumulate block");
+  EXPECT_EQ(moved(statements.backward, "accumulate block").second, 3 * sums.second);
+  EXPECT_NEAR(moved(statements.backward, "accumulate block").first, sums.first, 1e-9 * sums.first);
+}
+
 TEST(Layers, UlyssesExchangesHeadsAndAllGatherTheKeys) {
   WorkloadSpec spec = workload(small_dense());
   spec.plan.cp = 4;
