@@ -4,6 +4,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -252,7 +253,7 @@ TEST(Layers, BlocksGoRoundByTheRingWhateverTheScenarioChose) {
 }
 
 /// Bytes of the kernels whose name begins so, and how many they are.
-std::pair<double, int> moved(const LayerItems& items, std::string_view begin) {
+std::pair<double, int> bytes_and_count(const LayerItems& items, std::string_view begin) {
   std::pair<double, int> sum{0, 0};
   for (const LayerItem& item : items)
     if (const auto* op = std::get_if<Operator>(&item); op && op->name.starts_with(begin))
@@ -268,15 +269,15 @@ TEST(Layers, StatementsOfARingMoveMoreThanItsKernel) {
   const double own = tokens(spec) / 4, heads = 16;
   const double outputs = own * heads * 64;
   const Passes kernel = transformer_layer(context(spec), LayerKind::dense);
-  EXPECT_EQ(moved(kernel.forward, "merge block"), std::pair(3 * 6 * outputs, 3));
+  EXPECT_EQ(bytes_and_count(kernel.forward, "merge block"), std::pair(3 * 6 * outputs, 3));
   spec.runtime.kernels.ring = KernelSpec::Ring::statements;
   const Passes statements = transformer_layer(context(spec), LayerKind::dense);
-  const auto [bytes, kernels] = moved(statements.forward, "merge block");
+  const auto [bytes, kernels] = bytes_and_count(statements.forward, "merge block");
   EXPECT_EQ(kernels, 3 * 18);
   EXPECT_NEAR(bytes, 3 * (62 * outputs + 896 * own * heads), 1e-9 * bytes);
-  const auto sums = moved(kernel.backward, "accumulate block");
-  EXPECT_EQ(moved(statements.backward, "accumulate block").second, 3 * sums.second);
-  EXPECT_NEAR(moved(statements.backward, "accumulate block").first, sums.first, 1e-9 * sums.first);
+  const auto sums = bytes_and_count(kernel.backward, "accumulate block");
+  EXPECT_EQ(bytes_and_count(statements.backward, "accumulate block").second, 3 * sums.second);
+  EXPECT_NEAR(bytes_and_count(statements.backward, "accumulate block").first, sums.first, 1e-9 * sums.first);
 }
 
 TEST(Layers, UlyssesExchangesHeadsAndAllGatherTheKeys) {
