@@ -349,7 +349,10 @@ void import_kernels(MegatronLaunch& launch) {
                           const Setting* unfused, const char* word = "fused") {
     // MindSpeed-LLM fuses on demand, Megatron-LM unless told not to.
     const bool together = launch.mindspeed() ? fused != nullptr : unfused == nullptr;
-    launch.draft.set(key, std::string(!statements ? "fused" : together ? word : "unfused"),
+    launch.draft.set(key,
+                     std::string(!statements ? "fused"
+                                 : together  ? word
+                                             : "unfused"),
                      {fused, launch.mindspeed() ? nullptr : unfused});
   };
   if (launch.mindspeed())

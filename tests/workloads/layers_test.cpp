@@ -276,8 +276,9 @@ TEST(Layers, StatementsOfARingMoveMoreThanItsKernel) {
   EXPECT_EQ(kernels, 3 * 18);
   EXPECT_NEAR(bytes, 3 * (62 * outputs + 896 * own * heads), 1e-9 * bytes);
   const auto sums = bytes_and_count(kernel.backward, "accumulate block");
-  EXPECT_EQ(bytes_and_count(statements.backward, "accumulate block").second, 3 * sums.second);
-  EXPECT_NEAR(bytes_and_count(statements.backward, "accumulate block").first, sums.first, 1e-9 * sums.first);
+  const auto apart = bytes_and_count(statements.backward, "accumulate block");
+  EXPECT_EQ(apart.second, 3 * sums.second);
+  EXPECT_NEAR(apart.first, sums.first, 1e-9 * sums.first);
 }
 
 TEST(Layers, UlyssesExchangesHeadsAndAllGatherTheKeys) {
