@@ -87,6 +87,7 @@ LayerContext context_of(const WorkloadSpec& spec, const PieceKey& key, const Exp
           .block = spec.runtime.kernels.block,
           .softmax = spec.runtime.kernels.softmax,
           .rope = spec.runtime.kernels.rope,
+          .ring = spec.runtime.kernels.ring,
           .tensor_backward = spec.communication.tensor_backward,
           .lowest = key.lowest};
 }

@@ -244,9 +244,10 @@ void describe(Visitor& visitor, KernelSpec& spec) {
   visitor.field({"norm", choice(spec.norm, {{"fused"}, {"unfused"}, {"persistent"}, {"fp32"}}),
                  "RMSNorm; a layer norm is always one kernel, persistent: Apex's FastLayerNorm; "
                  "fp32: the kernel in FP32, between casts (MindFormers)"});
-  visitor.field({"rope", choice(spec.rope, {{"fused"}, {"unfused"}, {"fp32"}}),
+  visitor.field({"rope", choice(spec.rope, {{"fused"}, {"unfused"}, {"fp32"}, {"sliced"}}),
                  "rotation of queries and keys; fp32: in FP32 between casts, halves swapped by a "
-                 "product with a mask (MindFormers)"});
+                 "product with a mask (MindFormers); sliced: a kernel between slices and a join "
+                 "(MindSpeed)"});
   visitor.field(
       {"activation",
        choice(spec.activation, {{"fused"}, {"unfused"}, {"formula"}, {"clamped"}, {"apart"}}),
@@ -270,6 +271,9 @@ void describe(Visitor& visitor, KernelSpec& spec) {
   visitor.field({"softmax", choice(spec.softmax, {{"whole"}, {"causal"}}),
                  "of attention that is not one kernel; causal: Megatron-LM's kernel, which reads "
                  "no score above the diagonal (docs/models/operators.md)"});
+  visitor.field({"ring", choice(spec.ring, {{"fused"}, {"statements"}}),
+                 "outputs of ring attention, joined with those of the blocks before: by a kernel, "
+                 "or by statements in FP32 (MindSpeed; docs/models/context_parallel.md)"});
 }
 
 }  // namespace

@@ -89,6 +89,14 @@ const Kernels rotation_backward{{"cos", 1, unary, "g>a"},
                                 {"zeros of rest", 0, half_bytes, ">l"},
                                 {"add rest", 1, binary, "kl>y"}};
 
+/// cat(kernel(t), rest) of slices of t (MindSpeed, apply_rotary_pos_emb_bshd).
+const Kernels sliced_rotation{{nullptr, 0, copy, nullptr}, {"join", 0, copy, nullptr}};
+const Kernels sliced_rotation_backward{{nullptr, 0, copy, nullptr},
+                                       {"zeros", 0, half_bytes, nullptr},
+                                       {"slice", 0, copy, nullptr},
+                                       {"zeros of rest", 0, half_bytes, nullptr},
+                                       {"add rest", 1, binary, nullptr}};
+
 /// silu(x1) * x2 of the halves of x, which are copied to be dense.
 const Kernels gated{{"copy gate", 0, copy, "g>a"},
                     {"gate", 5, unary, "a>b"},
@@ -222,6 +230,10 @@ std::vector<Unfused> unfused(const KernelSpec& spec, const ModelSpec& model) {
   if (spec.rope == KernelSpec::Rope::unfused) {  // of queries, then of keys
     table.push_back({{rope}, copy, &rotation, 2});
     table.push_back({{rope_backward}, copy, &rotation_backward, 2});
+  }
+  if (spec.rope == KernelSpec::Rope::sliced) {
+    table.push_back({{rope}, copy, &sliced_rotation, 2});
+    table.push_back({{rope_backward}, copy, &sliced_rotation_backward, 2});
   }
   if (spec.rope == KernelSpec::Rope::fp32) {
     table.push_back({{rope}, copy, &fp32_rotation, 2});

@@ -171,8 +171,9 @@ std::string layout_text(const ChunkLayers& layers, std::int64_t mtp) {
   return "'" + text + std::string(static_cast<std::size_t>(mtp), 'm') + "L'";
 }
 
-void add_context(Flags& flags, const ParallelPlan& plan) {
+void add_context(Flags& flags, const Scenario& scenario) {
   using Algorithm = ParallelPlan::ContextAlgorithm;
+  const ParallelPlan& plan = scenario.workload.plan;
   const bool hybrid = plan.context_algorithm == Algorithm::hybrid;
   flags.add("--cp-comm-type", hybrid                                           ? "a2a+p2p"
                               : plan.context_algorithm == Algorithm::ulysses   ? "a2a"
@@ -182,6 +183,10 @@ void add_context(Flags& flags, const ParallelPlan& plan) {
     flags.add(
         "--hierarchical-context-parallel-sizes",
         std::to_string(plan.ulysses_degree) + " " + std::to_string(plan.cp / plan.ulysses_degree));
+  flags.when(flags.framework == launch::Framework::mindspeed &&
+                 (hybrid || plan.context_algorithm == Algorithm::ring) &&
+                 scenario.workload.runtime.kernels.ring == KernelSpec::Ring::fused,
+             "--use-fused-ring-attention-update");
 }
 
 void add_plan(Flags& flags, const Scenario& scenario) {
@@ -194,7 +199,7 @@ void add_plan(Flags& flags, const Scenario& scenario) {
     flags.add("--expert-tensor-parallel-size", plan.etp);
   }
   flags.when(plan.sequence_parallel, "--sequence-parallel");
-  if (plan.cp > 1) add_context(flags, plan);
+  if (plan.cp > 1) add_context(flags, scenario);
   const ChunkLayers layers = chunk_layers(scenario);
   const bool dual =
       scenario.schedule.pipeline == "dualpipe_v" && flags.framework == launch::Framework::mindspeed;

@@ -37,6 +37,10 @@ void import_context(MegatronLaunch& launch) {
                                 "', which no value of parallel.context_algorithm says, allowed: "
                                 "ring, ulysses, all-gather and hybrid forms");
   launch.draft.set("parallel.context_algorithm", key, {algorithm, degree});
+  if (!launch.mindspeed() || key == "ulysses" || key == "allgather") return;
+  const Setting* update = launch.flag("--use-fused-ring-attention-update");
+  launch.draft.set("runtime.kernels.ring", std::string(update == nullptr ? "statements" : "fused"),
+                   {update});
 }
 
 /// Groups of data ranks that keep all optimizer states each.

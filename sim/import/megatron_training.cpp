@@ -346,10 +346,13 @@ bool has_rotary_positions(const MegatronLaunch& launch) {
 /// kernel of PyTorch whatever the flags say, and learned positions rotate nothing.
 void import_kernels(MegatronLaunch& launch) {
   const auto kernel = [&](const char* key, bool statements, const Setting* fused,
-                          const Setting* unfused) {
+                          const Setting* unfused, const char* word = "fused") {
     // MindSpeed-LLM fuses on demand, Megatron-LM unless told not to.
     const bool together = launch.mindspeed() ? fused != nullptr : unfused == nullptr;
-    launch.draft.set(key, std::string(together || !statements ? "fused" : "unfused"),
+    launch.draft.set(key,
+                     std::string(!statements ? "fused"
+                                 : together  ? word
+                                             : "unfused"),
                      {fused, launch.mindspeed() ? nullptr : unfused});
   };
   if (launch.mindspeed())
@@ -358,7 +361,8 @@ void import_kernels(MegatronLaunch& launch) {
                launch.flag("--post-norm") != nullptr,
            launch.flag("--use-fused-rmsnorm"), nullptr);
   kernel("runtime.kernels.rope", has_rotary_positions(launch),
-         launch.flag("--use-fused-rotary-pos-emb"), launch.flag("--no-rope-fusion"));
+         launch.flag("--use-fused-rotary-pos-emb"), launch.flag("--no-rope-fusion"),
+         launch.mindspeed() ? "sliced" : "fused");
   if (const Setting* formula = launch.flag("--gelu-tanh"))
     return launch.draft.set("runtime.kernels.activation", std::string("formula"), {formula});
   // A fused bias and GELU is a script of single statements on NPUs.

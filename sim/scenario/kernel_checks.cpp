@@ -182,7 +182,7 @@ void check_layer_order(const Scenario& scenario, Checks& checks) {
           "runtime.graphs holds parts of a layer as they were written");
 }
 
-/// Statements of what the model does not have.
+/// Statements of what the plan or the model does not have.
 void check_idle_statements(const WorkloadSpec& workload, Checks& checks) {
   const KernelSpec& kernels = workload.runtime.kernels;
   checks.require_use(kernels.rope == KernelSpec::Rope::fused ||
@@ -193,6 +193,15 @@ void check_idle_statements(const WorkloadSpec& workload, Checks& checks) {
   checks.require_use(
       kernels.router == KernelSpec::Router::fused || workload.model.moe || !checks.good({"model"}),
       "runtime.kernels.router", "is statements but the model has no experts, allowed: fused");
+  using Algorithm = ParallelPlan::ContextAlgorithm;
+  const ParallelPlan& plan = workload.plan;
+  const bool rings = plan.cp > 1 && (plan.context_algorithm == Algorithm::ring ||
+                                     plan.context_algorithm == Algorithm::hybrid);
+  checks.require_use(kernels.ring == KernelSpec::Ring::fused || rings ||
+                         !checks.good({"parallel.cp", "parallel.context_algorithm"}),
+                     "runtime.kernels.ring",
+                     "is statements but no block goes round (parallel.cp, "
+                     "parallel.context_algorithm), allowed: fused");
   if (kernels.heads == KernelSpec::Heads::joined || !checks.good({"model", "training.attention"}))
     return;
   // With linear attention in every layer no fused kernel of heads is left.

@@ -44,6 +44,7 @@ void check_operator_keys(const WorkloadSpec& workload, Checks& checks) {
   neutral(runtime.kernels.norm == KernelSpec::Norm::fused, "runtime.kernels.norm", "fused");
   neutral(runtime.kernels.rope == KernelSpec::Rope::fused, "runtime.kernels.rope", "fused");
   neutral(runtime.kernels.heads == KernelSpec::Heads::joined, "runtime.kernels.heads", "joined");
+  neutral(runtime.kernels.ring == KernelSpec::Ring::fused, "runtime.kernels.ring", "fused");
   neutral(runtime.graphs == 0, "runtime.graphs", "none");
   neutral(runtime.start_order == RuntimeSpec::StartOrder::by_stream, "runtime.start_order",
           "by_stream");

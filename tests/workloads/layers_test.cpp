@@ -4,6 +4,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -249,6 +250,35 @@ TEST(Layers, BlocksGoRoundByTheRingWhateverTheScenarioChose) {
     spec.plan.context_algorithm = other;
     EXPECT_EQ(context_algorithms(spec), Names{""});
   }
+}
+
+/// Bytes of the kernels whose name begins so, and how many they are.
+std::pair<double, int> bytes_and_count(const LayerItems& items, std::string_view begin) {
+  std::pair<double, int> sum{0, 0};
+  for (const LayerItem& item : items)
+    if (const auto* op = std::get_if<Operator>(&item); op && op->name.starts_with(begin))
+      sum = {sum.first + op->bytes.value(), sum.second + 1};
+  return sum;
+}
+
+// docs/models/context_parallel.md: 62 bytes of an output and 896 of a token and head, each block.
+TEST(Layers, StatementsOfARingMoveMoreThanItsKernel) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.plan.cp = 4;
+  spec.plan.context_algorithm = ParallelPlan::ContextAlgorithm::ring;
+  const double own = tokens(spec) / 4, heads = 16;
+  const double outputs = own * heads * 64;
+  const Passes kernel = transformer_layer(context(spec), LayerKind::dense);
+  EXPECT_EQ(bytes_and_count(kernel.forward, "merge block"), std::pair(3 * 6 * outputs, 3));
+  spec.runtime.kernels.ring = KernelSpec::Ring::statements;
+  const Passes statements = transformer_layer(context(spec), LayerKind::dense);
+  const auto [bytes, kernels] = bytes_and_count(statements.forward, "merge block");
+  EXPECT_EQ(kernels, 3 * 18);
+  EXPECT_NEAR(bytes, 3 * (62 * outputs + 896 * own * heads), 1e-9 * bytes);
+  const auto sums = bytes_and_count(kernel.backward, "accumulate block");
+  const auto apart = bytes_and_count(statements.backward, "accumulate block");
+  EXPECT_EQ(apart.second, 3 * sums.second);
+  EXPECT_NEAR(apart.first, sums.first, 1e-9 * sums.first);
 }
 
 TEST(Layers, UlyssesExchangesHeadsAndAllGatherTheKeys) {

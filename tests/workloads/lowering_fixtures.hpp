@@ -80,6 +80,7 @@ inline LayerContext context(const WorkloadSpec& spec) {
           .block = spec.runtime.kernels.block,
           .softmax = spec.runtime.kernels.softmax,
           .rope = spec.runtime.kernels.rope,
+          .ring = spec.runtime.kernels.ring,
           .tensor_backward = spec.communication.tensor_backward};
 }
 

@@ -97,6 +97,17 @@ TEST(UnfusedKernels, RotationIsTwoProductsASumAndCopies) {
   EXPECT_EQ(count(layer.forward(), "rope"), 2 * 8U);  // queries, then keys
 }
 
+TEST(UnfusedKernels, TheKernelOfARotationStandsBetweenSlicesAndAJoin) {
+  Unfused layer{small_dense()};
+  layer.spec.runtime.kernels.rope = KernelSpec::Rope::sliced;
+  const double rotated = layer.tokens() * (16 + 8) * 64;
+  EXPECT_DOUBLE_EQ(unfused_bytes(layer.forward(), "rope"), ((2 + 2) + (2 + 2)) * rotated);
+  const double slices = 2 + (2 + 2) + 2 + (2 + 2 + 2);
+  EXPECT_DOUBLE_EQ(unfused_bytes(layer.backward(), "rope"), ((2 + 2) + slices) * rotated);
+  EXPECT_EQ(count(layer.forward(), "rope"), 2 * 2U);  // queries, then keys
+  EXPECT_EQ(count(layer.backward(), "rope"), 2 * 5U);
+}
+
 TEST(UnfusedKernels, SwigluIsSiluAndProductOfDenseHalves) {
   Unfused layer{small_dense()};
   layer.spec.runtime.kernels.activation = KernelSpec::Activation::unfused;

@@ -1,5 +1,6 @@
 #include "context_parallel.hpp"
 
+#include "statements.hpp"
 #include "unfused_attention.hpp"
 
 namespace stepcast::rows {
@@ -75,6 +76,19 @@ Operator merge(const Shape& shape, const Core& core, bool backward) {
                     3 * element * count);
 }
 
+/// What MindSpeed's forward_update and causal_grad_update run (docs/models/context_parallel.md).
+void merge_statements(LayerItems& items, const Shape& shape, const Core& core, bool backward) {
+  if (backward)
+    return put(items, {"accumulate block gradients",
+                       {.kernels = 3},
+                       3 * element * shape.tokens * (core.q + core.k + core.v)});
+  const double statistics = 8 * fp32 * shape.tokens * core.heads;  // each of them eight times
+  const double out = shape.tokens * core.out;
+  put(items, {"merge block statistics", {.kernels = 10}, 28 * statistics});
+  put(items, {"merge block scales", {.kernels = 4}, 6 * fp32 * out});
+  put(items, {"merge block outputs", {.kernels = 4}, (8 * fp32 + 3 * element) * out});
+}
+
 void exchange_heads(LayerItems& items, const Shape& shape, const Split& split,
                     const std::string& name, double width) {
   if (split.ulysses <= 1) return;
@@ -148,7 +162,11 @@ void blocks(LayerItems& items, const LayerContext& context, const Core& core, co
     if (steps > 1 && step + 1 == steps) items.push_back(WaitFor{ring});
     items.push_back(block(shape, core, split, context, backward));
     if (backward && context.training.attention == TrainingSpec::Attention::flash_3) put_ends(items);
-    if (step > 0) items.push_back(merge(shape, core, backward));
+    if (step == 0) continue;
+    if (context.ring == KernelSpec::Ring::statements)
+      merge_statements(items, shape, core, backward);
+    else
+      items.push_back(merge(shape, core, backward));
   }
 }
 

@@ -261,6 +261,7 @@ struct LayerContext {
   KernelSpec::Block block = KernelSpec::Block::apart;
   KernelSpec::Softmax softmax = KernelSpec::Softmax::whole;
   KernelSpec::Rope rope = KernelSpec::Rope::fused;
+  KernelSpec::Ring ring = KernelSpec::Ring::fused;
   /// CommunicationSpec::tensor_backward
   CommunicationSpec::TensorBackward tensor_backward = CommunicationSpec::TensorBackward::overlapped;
   bool lowest = false;  ///< no gradient flows below the first adapter of the layer

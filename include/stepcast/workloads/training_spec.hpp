@@ -260,7 +260,8 @@ void describe(Visitor& visitor, CommunicationSpec& spec);
 struct KernelSpec {
   /// fp32: the library's kernel, or statements, in FP32 between casts.
   enum class Norm { fused, unfused, persistent, fp32 };
-  enum class Rope { fused, unfused, fp32 };
+  /// sliced: the kernel between slices of its input and a join behind it.
+  enum class Rope { fused, unfused, fp32, sliced };
   enum class Activation { fused, unfused, formula, clamped, apart };
   enum class Router { fused, statements };
   /// Kernels that bring the scales of MXFP8 operands into the order of the products' library.
@@ -272,6 +273,8 @@ struct KernelSpec {
   /// Of queries, keys, values and context around fused attention: as projections have them, or
   /// brought into the order of heads and back.
   enum class Heads { joined, transposed };
+  /// Of outputs of ring attention, where a block has come round.
+  enum class Ring { fused, statements };
   Norm norm = Norm::fused;
   Rope rope = Rope::fused;
   Activation activation = Activation::fused;
@@ -280,6 +283,7 @@ struct KernelSpec {
   Block block = Block::apart;
   Softmax softmax = Softmax::whole;
   Heads heads = Heads::joined;
+  Ring ring = Ring::fused;
 
   /// Whether no row is replaced by its statements; a router makes them itself.
   bool all_fused() const {

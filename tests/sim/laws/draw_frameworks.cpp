@@ -23,6 +23,9 @@ void Drawing::pick_frameworks() {
     take("communication.gradient.stand_ins", "stand_ins", "shapes");
   if (!unfused_ && !no_softmax_ && draft_.file != "latent.yaml" && chance(20))
     take("runtime.kernels.heads", "heads", "transposed");
+  const bool rings =
+      has("parallel.context_algorithm=ring") || has("parallel.context_algorithm=hybrid(2)");
+  if (rings && chance(50)) take("runtime.kernels.ring", "ring", "statements");
   if (!chance(40)) return;
   hit("held cores");
   set("cluster.collectives.cores",

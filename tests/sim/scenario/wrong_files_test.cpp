@@ -369,6 +369,7 @@ TEST(WrongFiles, WhatASyntheticWorkloadHasNot) {
   without_operators("runtime.optimizer", "elementwise", "fused");
   without_operators("runtime.kernels.rope", "unfused", "fused");
   without_operators("runtime.kernels.heads", "transposed", "joined");
+  without_operators("runtime.kernels.ring", "statements", "fused");
   const std::string documents = "schedule.data.documents={distribution: fixed, length: 512}";
   EXPECT_EQ(said({"schedule.pipeline=1f1b", documents}),
             "--set " + documents +

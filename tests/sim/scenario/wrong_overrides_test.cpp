@@ -227,6 +227,10 @@ const WrongOverride wrong_overrides[] = {
      {"runtime.kernels.softmax=causal"},
      "--set runtime.kernels.softmax=causal: runtime.kernels.softmax: is causal but "
      "training.attention is one kernel, allowed: whole"},
+    {"statements_of_no_ring",
+     {"runtime.kernels.ring=statements"},
+     "--set runtime.kernels.ring=statements: runtime.kernels.ring: is statements but no block goes "
+     "round (parallel.cp, parallel.context_algorithm), allowed: fused"},
     {"passes_of_every_micro_batch",
      {"runtime.update={passes: [clip, zero]}", "parallel.zero=2"},
      "--set runtime.update={passes: [clip, zero]}: runtime.update: has passes but parallel.zero "

@@ -32,4 +32,5 @@ torchrun --nproc_per_node 8 --nnodes 16 pretrain_gpt.py \
   --tp-comm-overlap \
   --moe-router-fusion \
   --moe-router-force-load-balancing \
+  --fp8-param-gather \
   --moe-router-padding-for-fp8 --swiglu
