@@ -6,7 +6,6 @@
 #include "file_kinds.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/scenario/inputs.hpp"
 
 namespace stepcast::cli {

@@ -92,10 +92,10 @@ struct FlagTable {
   Framework framework;
   std::string_view name;   ///< as --from has it
   std::string_view title;  ///< as people call it
-  std::span<const Flag> flags;
-  std::span<const IgnoredFlags> ignored;
   /// What stands in front of names of `ignored`.
   std::string_view prefix;
+  std::vector<Flag> flags = {};
+  std::vector<IgnoredFlags> ignored = {};
 };
 
 const FlagTable& flag_table(Framework framework);
@@ -106,33 +106,8 @@ std::optional<Flag> find_flag(Framework framework, std::string_view name);
 /// All names that a framework knows, for "did you mean".
 std::vector<std::string> flag_names(Framework framework);
 
-std::span<const Flag> megatron_flags();
-std::span<const IgnoredFlags> megatron_ignored();
-std::span<const Flag> mindspeed_flags();
-std::span<const IgnoredFlags> mindspeed_ignored();
-std::span<const Flag> mindformers_flags();
-std::span<const IgnoredFlags> mindformers_ignored();
-std::span<const Flag> torchtitan_flags();
-std::span<const IgnoredFlags> torchtitan_ignored();
-std::span<const Flag> nemo_flags();
-std::span<const IgnoredFlags> nemo_ignored();
-std::span<const Flag> megatron_deepspeed_flags();
-std::span<const IgnoredFlags> megatron_deepspeed_ignored();
-std::span<const Flag> deepspeed_flags();
-std::span<const IgnoredFlags> deepspeed_ignored();
-std::span<const Flag> flagscale_flags();
-std::span<const IgnoredFlags> flagscale_ignored();
-std::span<const Flag> primus_flags();
-std::span<const IgnoredFlags> primus_ignored();
-std::span<const Flag> mindspeed_fsdp2_flags();
-std::span<const IgnoredFlags> mindspeed_fsdp2_ignored();
-std::span<const Flag> trainer_flags();
-std::span<const IgnoredFlags> trainer_ignored();
-std::span<const Flag> llama_factory_flags();
-std::span<const IgnoredFlags> llama_factory_ignored();
-std::span<const Flag> axolotl_flags();
-std::span<const IgnoredFlags> axolotl_ignored();
-std::span<const Flag> ms_swift_flags();
-std::span<const IgnoredFlags> ms_swift_ignored();
+/// All tables as text: cmake/FlagTables.cmake joins those of sim/import/flags/, of which each is a
+/// framework's, in the order of Framework.
+std::string_view flag_text();
 
 }  // namespace stepcast::launch

@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "flags.hpp"
 #include "stepcast/sim/import/import.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast::launch {

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "framework_files.hpp"
 #include "framework_rules.hpp"
+#include "reading_files.hpp"
 #include "stepcast/base/format_version.hpp"
-#include "stepcast/base/node_at.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 
@@ -16,6 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// More than any chain of versions has, and few enough for the stack.
 constexpr std::size_t deepest_framework = 32;
 
 /// A framework as it is written: the mapping of a file, or of a scenario.
@@ -91,6 +91,7 @@ class FrameworkMappings {
       fail(place, path, "names '" + shortened(name) + "', which does not exist" + hint(name));
       return {};
     }
+    // The same file by another path is still a cycle.
     const std::string real = real_path(*file);
     if (std::ranges::find(open_, real) != open_.end() || open_.size() >= deepest_framework) {
       fail(
@@ -162,6 +163,7 @@ class FrameworkMappings {
     Framework framework;
     if (!text.extends.empty()) {
       const Node& extends = *mapping.find("extends");
+      // What it extends is read first; its own rules then replace those for the same keys.
       auto base = named(text.extends, extends.place, "framework.extends");
       if (!base) return {};
       framework = std::move(*base);
@@ -187,7 +189,9 @@ class FrameworkMappings {
       rules_of_recipe(rule.recipe, recipes).push_back(std::move(rule));
     report_contradictions(own_, "framework.rules", reading_);
     replace_rules(framework.rules, std::move(own_));
+    // Reading of an extended file ended before this one began, so that one list serves all.
     own_.clear();
+    // A condition on a key that another rule sets, which waits for the first, would never settle.
     report_circles(framework.rules, {}, "framework.rules", reading_);
     for (FrameworkRecipe& recipe : recipes) {
       report_contradictions(recipe.rules, "framework.recipes." + recipe.name, reading_);
@@ -221,6 +225,7 @@ class FrameworkMappings {
     Section section{entry.value, path, reading_};
     describe_recipe(section, models, flags, rules);
     section.finish();
+    // `recipe: none` must stay sayable.
     if (entry.key == "none")
       fail(entry.place, path, "is the word for no recipe, allowed: another name");
     written.push_back({flags.set, flags.when, flags.source, path, recipe.name});
@@ -242,6 +247,7 @@ class FrameworkMappings {
 
   void check_choices(const Framework& framework, const Node& mapping) {
     const std::string& version = framework.version;
+    // The file knows the versions that it was read from; beyond them its switches may be others.
     const bool early = !version.empty() && is_earlier(version, framework.from);
     const bool late =
         !version.empty() && !framework.before.empty() && !is_earlier(version, framework.before);
@@ -266,6 +272,7 @@ class FrameworkMappings {
                                             const std::string& word) {
     std::map<std::string, std::string> versions;
     for (const std::string& name : names) {
+      // Names are `framework-version`: names of frameworks may have dashes of their own.
       const std::size_t dash = name.rfind('-');
       if (dash == std::string::npos || !name.starts_with(word)) continue;
       std::string& newest = versions[name.substr(0, dash)];
@@ -310,6 +317,7 @@ class FrameworkMappings {
 std::string Framework::label() const {
   constexpr std::string_view digits = "0123456789";
   const std::size_t dash = id.rfind('-');
+  // `mindspeed-2.3` says its version itself; `megatron-core` does not.
   const bool numbered = dash != std::string::npos && dash + 1 < id.size() &&
                         digits.find(id[dash + 1]) != std::string_view::npos;
   const std::string of_file = numbered ? id.substr(dash + 1) : from;

@@ -1,13 +1,13 @@
 #include "reading_files.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <sstream>
 
 #include "stepcast/base/known_keys.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/base/whole_visitor.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 
 namespace stepcast {
@@ -20,7 +20,7 @@ bool names_missing_preset(const Diagnostic& d) {
 }
 
 /// The paths of all keys of a scenario that have one name.
-class PathsOfKey : public Visitor {
+class PathsOfKey : public WholeVisitor {
  public:
   PathsOfKey(std::string_view name, std::string prefix, std::vector<std::string>& found)
       : name_{name}, prefix_{std::move(prefix)}, found_{found} {}
@@ -31,33 +31,16 @@ class PathsOfKey : public Visitor {
     PathsOfKey inner{name_, prefix_ + std::string(key) + ".", found_};
     body(inner);
   }
-  void optional_section(std::string_view key, std::string_view doc, bool&,
-                        const Body& body) override {
-    section(key, doc, body);
-  }
   void alternatives(std::string_view key, std::string_view, std::size_t& current,
                     const std::vector<Alternative>& bodies) override {
     meet(key);
     one_of(current, bodies);
-  }
-  void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
-    for (std::size_t i = 0; i < bodies.size(); ++i) {
-      if (!bodies[i].built) continue;
-      current = i;
-      bodies[i].body(*this);
-    }
   }
   void list(std::string_view key, std::string_view, std::size_t,
             const std::function<void(std::size_t)>&,
             const std::function<void(Visitor&, std::size_t)>&) override {
     meet(key);
   }
-  void optional_list(std::string_view key, std::string_view, std::size_t,
-                     const std::function<void(std::size_t)>&,
-                     const std::function<void(Visitor&, std::size_t)>&) override {
-    meet(key);
-  }
-  void paths(std::string_view, std::string_view, const PathMap&) override {}
 
  private:
   void meet(std::string_view key) {
@@ -178,6 +161,11 @@ std::string name_of_file(const std::string& path) {
     if (!allowed) c = '-';
   }
   return name.find_first_not_of("-.") == std::string::npos ? "scenario" : name;
+}
+
+std::filesystem::path directory_of(const Place& place) {
+  return place.file.starts_with("--set ") ? std::filesystem::path{}
+                                          : std::filesystem::path(place.file).parent_path();
 }
 
 void note_missing_presets(const std::vector<Diagnostic>& wrong, Reading& reading) {
