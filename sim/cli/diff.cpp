@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "stepcast/sim/import/import.hpp"
 #include "stepcast/sim/kernels/profile_compare.hpp"
 #include "stepcast/sim/page/study_page.hpp"
 #include "sweep_commands.hpp"
@@ -11,6 +12,22 @@ namespace stepcast::cli {
 namespace {
 
 InputList listed(bool all) { return all ? InputList::all : InputList::shown; }
+
+/// What launch files leave open. They name no hardware: the first --cluster among the `settings` of
+/// one is theirs, and no setting of a side.
+std::vector<std::string> launch_of(const std::string& file, const std::vector<std::string>& given,
+                                   std::vector<std::string>& settings, const SearchPath& search) {
+  constexpr std::string_view cluster = "cluster.extends=";
+  std::vector<std::string> keys = launch_keys(given);
+  const bool said = std::ranges::any_of(
+      given, [](const std::string& text) { return text.starts_with("cluster="); });
+  const auto found = std::ranges::find_if(
+      settings, [&](const std::string& text) { return text.starts_with(cluster); });
+  if (said || found == settings.end() || !is_launch_file(file, search)) return keys;
+  keys.push_back("launch.cluster=" + found->substr(cluster.size()));
+  settings.erase(found);
+  return keys;
+}
 
 }  // namespace
 
@@ -36,14 +53,15 @@ std::vector<std::string> launch_keys(const std::vector<std::string>& given) {
 
 Outcome diff(const DiffOptions& options) {
   const bool alone = options.after.empty();
-  if (alone && options.overrides.empty())
+  const SearchPath search = default_search_path(options.presets);
+  const std::string& after = alone ? options.before : options.after;
+  std::vector<std::string> overrides = options.overrides;
+  const std::vector<std::string> launch = launch_of(after, options.launch, overrides, search);
+  if (alone && overrides.empty())
     bad_option("B", "is missing, allowed: a second scenario or result, or --set K=V");
-  const std::vector<std::string> launch = launch_keys(options.launch);
   const std::vector<DiffSide> sides =
-      read_sides({{options.before, {}, launch},
-                  {alone ? options.before : options.after, options.overrides, launch}},
-                 default_search_path(options.presets));
-  const std::vector<PublishedPair> pairs = read_pairs(default_search_path(options.presets));
+      read_sides({{options.before, {}, launch}, {after, overrides, launch}}, search);
+  const std::vector<PublishedPair> pairs = read_pairs(search);
   return shown(diff_table(sides[0], sides[1], listed(options.inputs), pairs), options.json,
                diff_json(sides[0], sides[1], pairs));
 }
@@ -60,15 +78,18 @@ Outcome compare(const CompareOptions& options) {
   if (!options.rank.empty())
     bad_option("--rank", "is given without a profile, allowed: A PROFILE --rank N");
   std::vector<SideRequest> requests;
-  const std::vector<std::string> launch = launch_keys(options.launch);
+  const SearchPath search = default_search_path(options.presets);
+  std::vector<std::string> variants = options.variants;
+  const std::vector<std::string> launch =
+      launch_of(options.files.front(), options.launch, variants, search);
   for (const std::string& file : options.files)
     requests.push_back({file, {}, launch, options.engine});
-  for (const std::string& variant : options.variants)
+  for (const std::string& variant : variants)
     requests.push_back({options.files.front(), settings_of(variant), launch, options.engine});
   if (requests.size() < 2)
     bad_option("B", "is missing, allowed: more scenarios or results, or --set K=V");
-  const std::vector<DiffSide> sides = read_sides(requests, default_search_path(options.presets));
-  const std::vector<PublishedPair> pairs = read_pairs(default_search_path(options.presets));
+  const std::vector<DiffSide> sides = read_sides(requests, search);
+  const std::vector<PublishedPair> pairs = read_pairs(search);
   const bool markdown = options.markdown == "-";
   if (!options.report.empty())
     write_file(options.report,

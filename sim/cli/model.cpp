@@ -51,6 +51,10 @@ std::string as_json(const ModelSpec& spec, const ParameterCount& count, std::int
 Outcome model(const ModelOptions& options) {
   const std::int64_t sequence = count_option("--sequence", options.sequence, 1, 1 << 30);
   const SearchPath search = default_search_path(options.presets);
+  if (options.model.ends_with(".sh"))
+    bad_option("MODEL", "'" + options.model +
+                            "' is a launch file, allowed: a model; stepcast import " +
+                            options.model + " --cluster PRESET writes the scenario that has it");
   const ModelSpec spec = read_model(options.model, search, options.family);
   const std::string left_out = left_out_of(options.model, search);
   const ParameterCount count = count_parameters(spec);

@@ -103,6 +103,7 @@ class Shell {
   /// Both ways of what cannot be decided must come to the same.
   Truth run_either(std::uint32_t origin, const List* one, const List* other);
   void keep_document(const Command& command);
+  bool read_document(const Command& command, const std::vector<Traced>& words);
   bool runs_its_text(const Command& command, const std::vector<Traced>& words);
   void assign(const Assignment& assignment);
   void assign(const std::string& name, Traced value, const Assignment& how);

@@ -85,8 +85,34 @@ Truth Shell::run_simple(const Command& command) {
     declare(command, words);
     return Truth::yes;
   }
+  if (first == "read" && read_document(command, words)) return Truth::no;  // no delimiter was met
   if (command.assignments.empty()) return run_words(command, words);
   return run_within(command, words);
+}
+
+/// `read -r -d '' name <<EOF` takes the whole document.
+bool Shell::read_document(const Command& command, const std::vector<Traced>& words) {
+  bool whole = false, raw = false;
+  std::vector<std::string> names;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i].text;
+    if (!word.starts_with('-')) {
+      names.push_back(word);
+      continue;
+    }
+    raw = raw || word.find('r') != std::string::npos;
+    if (!word.ends_with('d')) continue;
+    if (++i >= words.size() || !words[i].text.empty()) return false;
+    whole = true;
+  }
+  if (!whole || names.size() != 1 || command.here.empty()) return false;
+  const Traced text = document(*command.here.back());
+  if (!raw && text.text.find('\\') != std::string::npos) return false;
+  constexpr std::string_view blanks = " \t\n";
+  const std::size_t begin = std::min(text.text.find_first_not_of(blanks), text.text.size());
+  const std::size_t end = std::max(begin, text.text.find_last_not_of(blanks) + 1);
+  variable(names.front(), command.origin) = {false, {text.part(begin, end)}};
+  return true;
 }
 
 Truth Shell::run_within(const Command& command, const std::vector<Traced>& words) {

@@ -17,10 +17,15 @@ void refuse_stalls(const PlanSpace& space, const Node& root, const Node& plan, R
   };
   const bool seeded = space.spec.seeds > 0;
   const bool drawn = draws_for_seeds(space.bases.front().scenario);
+  // Ranks that stall each by itself are replayed each by itself.
+  constexpr std::int64_t many_ranks = 1024;
+  const std::string_view seeds = space.bases.front().scenario.cluster.devices > many_ranks
+                                     ? "--set 'plan.seeds=2' --set 'plan.finalists=2'"
+                                     : "--set 'plan.seeds=8'";
   if (!seeded && stalls != StallsSpec{})
-    refuse("stalls", std::string("are not searched: the bound holds for an intact cluster, ") +
-                         "allowed: none" +
-                         (drawn ? "; --set 'plan.seeds=8' runs the best points with them" : ""));
+    refuse("stalls", "are not searched: the bound holds for an intact cluster, allowed: none" +
+                         (drawn ? "; " + std::string(seeds) + " runs the best points with them"
+                                : std::string()));
   if (seeded && !drawn)
     reading.report(
         place_of(plan, "seeds"), "plan.seeds",
@@ -53,6 +58,16 @@ void refuse_adapters(const PlanSpace& space, const Node& root, Reading& reading)
     if (base.scenario.workload.training.adapters.any())
       return reading.report(place_of(root, key), key,
                             "is not searched: bounds are those of full training, allowed: 0");
+}
+
+/// Settings that go with loads that differ, for a plan without them.
+std::string of_uneven_loads(const MoeSpec& moe) {
+  std::string settings;
+  if (moe.placement != MoeSpec::Placement::contiguous)
+    settings += " --set 'moe.placement=contiguous'";
+  if (moe.spare_experts > 0) settings += " --set 'moe.spare_experts=0'";
+  if (moe.relocation.every) settings += " --set 'moe.relocation=null'";
+  return settings;
 }
 
 /// What nothing is known of is not compared.
@@ -118,7 +133,7 @@ void refuse_base(const Scenario& base, const Node& root, Reading& reading) {
 void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const Node& plan,
                                  Reading& reading) {
   const Scenario& first = space.bases.front().scenario;
-  const auto refuse = [&](const char* path, const char* message) {
+  const auto refuse = [&](const char* path, const std::string& message) {
     reading.report(place_of(root, path), path, message);
   };
   if (first.synthetic)
@@ -157,8 +172,9 @@ void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const
            "are not searched; --set 'schedule.data=null' takes whole sequences");
   const bool uneven = first.workload.moe.routing.distribution != RoutingSpec::Distribution::uniform;
   if (uneven)
-    refuse("moe.routing.distribution",
-           "is not searched; --set 'moe.routing=null' takes experts that get alike");
+    refuse("moe.routing.distribution", "is not searched; --set 'moe.routing=null'" +
+                                           of_uneven_loads(first.workload.moe) +
+                                           " takes experts that get alike");
   refuse_measures(space, plan, reading);
   const auto currency = [](const PlanBase& base) {
     const auto& costs = base.scenario.cluster.costs;

@@ -346,6 +346,8 @@ std::vector<PlanPoint> PlanSearch::finalists() const {
 /// A point that has a need of memory has kept every other rule, so that memory is the tightest of
 /// all.
 void PlanSearch::explain_nothing() {
+  // The one point of a file that contradicts itself: what `run` says, which no other plan mends.
+  if (space_.points() == 1 && !points_.empty()) read_point(space_, points_.front(), search_);
   const auto most_of = [&](const std::string& begin) {
     std::pair<std::string, double> most;
     for (const auto& reason : result_.counts.infeasible)

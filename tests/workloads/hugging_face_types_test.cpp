@@ -96,8 +96,17 @@ TEST(HuggingFaceTypes, DefaultsOfAClassCountWhereAFileIsSilent) {
   EXPECT_EQ(typed_model("PanguEmbedded", R"(, "bias": false)").bias, ModelSpec::Bias::none);
 }
 
+TEST(HuggingFaceTypes, WhatIsNoDecoderIsRefusedByName) {
+  for (const auto& [type, reason] :
+       std::vector<std::array<const char*, 2>>{{"bert", "tokens that see those behind them"},
+                                               {"xlm-roberta", "tokens that see those behind them"},
+                                               {"t5", "an encoder and a decoder"},
+                                               {"rwkv7", "recurrent layers"}})
+    EXPECT_NE(refusal("", {}, type).find(reason), std::string::npos) << refusal("", {}, type);
+}
+
 TEST(HuggingFaceTypes, PlainFeedForwardsHaveTwoMatrices) {
-  for (const char* type : {"arcee", "apertus", "nemotron", "starcoder2", "persimmon"})
+  for (const char* type : {"arcee", "apertus", "jais2", "nemotron", "starcoder2", "persimmon"})
     EXPECT_EQ(typed_model(type).ffn.kind, FeedForwardSpec::Kind::gelu) << type;
 }
 
@@ -113,6 +122,8 @@ TEST(HuggingFaceTypes, WindowsFollowLettersNumbersAndLists) {
                 .find("sliding_window_pattern: is 'LGL', allowed: L for each layer with a window"),
             std::string::npos);
   EXPECT_EQ(windows_of("olmo3", reach), fourth);
+  EXPECT_EQ(windows_of("ministral", reach), Reach(8, 16));
+  EXPECT_EQ(windows_of("vaultgemma", reach), (Reach{16, 0, 16, 0, 16, 0, 16, 0}));
   EXPECT_EQ(windows_of("olmo3", reach + R"(, "layer_types": ["sliding_attention", "full_attention",
                           "sliding_attention", "full_attention", "sliding_attention",
                           "full_attention", "sliding_attention", "full_attention"])"),

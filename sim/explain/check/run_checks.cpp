@@ -11,6 +11,7 @@
 #include "stepcast/sim/explain/check.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/import/import.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
 
 namespace stepcast {
@@ -170,7 +171,12 @@ std::vector<std::string> find_checks(const std::vector<std::string>& paths,
       if (kind == FileKind::check) files.push_back(path);
     }
     if (files.size() == before)
-      wrong.push_back({{path}, "expect", "is missing, allowed: a scenario with expectations"});
+      wrong.push_back({{path},
+                       "expect",
+                       std::string("is missing, allowed: a scenario with expectations") +
+                           (is_launch_file(path, search)
+                                ? ", also one with launch: {file: " + path + ", cluster: PRESET}"
+                                : "")});
   }
   if (!wrong.empty()) throw InputError(std::move(wrong));
   return files;

@@ -217,5 +217,29 @@ TEST(Reading, ALaunchFromStandardInputIsAScenario) {
   EXPECT_NE(ran.out.find("\nname: imported "), std::string::npos) << ran.out;
 }
 
+TEST(Reading, AClusterBesideLaunchFilesIsThatOfAllSides) {
+  const TemporaryFiles files;
+  const auto script = [&](const char* name, const char* tensor) {
+    return files.write(name,
+                       std::string("torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 "
+                                   "--hidden-size 1024 --num-attention-heads 8 --seq-length 1024 "
+                                   "--max-position-embeddings 1024 --micro-batch-size 1 "
+                                   "--global-batch-size 8 --bf16 --vocab-size 32000 "
+                                   "--tensor-model-parallel-size ") +
+                           tensor + "\n");
+  };
+  const std::string one = script("one.sh", "1"), two = script("two.sh", "2");
+  for (const std::string& rest :
+       {" '" + two + "' --cluster dgx-h100", " --cluster dgx-h100 --set parallel.tp=2"})
+    for (const char* command : {"diff '", "compare '"}) {
+      const Ran ran = stepcast_run(files, command + one + "'" + rest);
+      ASSERT_EQ(ran.code, 0) << ran.err;
+      EXPECT_NE(ran.out.find("parallel.tp"), std::string::npos) << ran.out;
+    }
+  EXPECT_NE(
+      stepcast_run(files, "compare '" + one + "' --cluster dgx-h100").err.find("B: is missing"),
+      std::string::npos);
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -81,6 +81,12 @@ TEST(Shell, ReadsCommandsInTextsAndDocuments) {
   EXPECT_EQ(flags("C='python t.py --x 1'\n$C --y"), "--x=1 --y");
 }
 
+TEST(Shell, AHereDocumentIsReadIntoAVariable) {
+  EXPECT_EQ(flags("N=3\nread -r -d '' A <<EOF\n  --x $N \\\n  --y 2\nEOF\npython t.py $A\n"),
+            "--x=3 --y=2");
+  EXPECT_EQ(flags("read -rd '' A <<'EOF' || true\n--x 1\nEOF\npython t.py $A\n"), "--x=1");
+}
+
 TEST(Shell, NeverRunsACommand) {
   const std::string file = ::testing::TempDir() + "stepcast_import_ran";
   std::filesystem::remove(file);
