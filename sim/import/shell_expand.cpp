@@ -296,9 +296,7 @@ std::optional<std::vector<Traced>> Shell::look_up(const std::string& name, const
   }
   const auto found = state_.variables.find(name);
   if (found == state_.variables.end()) {
-    // Under set -u a script that runs has the variable from its environment; without it an unset
-    // one is empty.
-    if (is_of_the_machine(name) || state_.unset_ends) return std::vector{unknown(origin)};
+    if (is_of_the_machine(name)) return std::vector{unknown(origin)};
     return {};
   }
   const std::vector<Traced>& values = found->second.values;
@@ -341,6 +339,14 @@ void Shell::expand_parameter(const Traced& source, std::size_t begin, std::size_
   std::optional<std::vector<Traced>> values = look_up(name, index, origin);
   for (const Traced& value : values.value_or(std::vector<Traced>{}))
     spend(value.text.size() + 1, origin);
+  // Under set -u a script that runs has the variable from its environment, but where it says what
+  // counts without one; an unset variable is empty otherwise.
+  const std::size_t kind = at < end && text[at] == ':' ? at + 1 : at;
+  const bool says_without =
+      kind < end && std::string_view("-=+?").find(text[kind]) != std::string_view::npos;
+  const bool is_name = name[0] == '_' || std::isalpha(static_cast<unsigned char>(name[0]));
+  if (!values && state_.unset_ends && is_name && !state_.variables.contains(name) && !says_without)
+    values = std::vector{unknown(origin)};
   const bool known = !values || std::ranges::all_of(*values, &Traced::known);
   // Bash counts characters of the locale; in ASCII these are bytes.
   const bool counted = all || !values || values->front().is_ascii();
