@@ -65,7 +65,9 @@ void merge_at(const std::string& path, Node& base, Node over, std::vector<Diagno
     base = std::move(over);
     return;
   }
+  // Errors of a merged mapping stand where it was written last.
   base.place = over.place;
+  // Looked up once: presets have hundreds of keys, and each of them may be given again.
   std::map<std::string, std::size_t> index;
   for (std::size_t i = 0; i < base.entries.size(); ++i) index.emplace(base.entries[i].key, i);
   for (Node::Entry& entry : over.entries) {
@@ -90,12 +92,14 @@ class ParsedFiles {
     {
       const std::lock_guard lock{mutex_};
       const auto found = known_.find(name);
+      // By the text, not by a date: a file that changed within one second is read anew.
       if (found != known_.end() && found->second.text == text) return found->second.root;
     }
     std::vector<Diagnostic> twice;
     Node root = parse_document(text, name, &twice);
     if (!twice.empty()) return parse_document(text, name, repeated);
     const std::lock_guard lock{mutex_};
+    // A worker answers questions about any number of files; what is kept stays small.
     if ((bytes_ += text.size()) > most_bytes) {
       known_.clear();
       bytes_ = text.size();
@@ -162,10 +166,13 @@ class Loader {
     const auto entry = std::ranges::find(node.entries, "extends", &Node::Entry::key);
     if (entry == node.entries.end()) return;
     const Node target = std::move(entry->value);
+    // The key has done its work: what follows sees a mapping as if all of it had been written here.
     node.entries.erase(entry);
     auto extended = std::make_shared<Extended>();
     Node base = preset(target, path_below(path, "extends"), directory, *extended);
     for (const Node::Entry& own : node.entries) extended->beside.emplace(own.key, own.place);
+    // `--set cluster.device=null` beside another preset takes back what the file said of the old
+    // one.
     if (is_override_)
       std::erase_if(node.entries,
                     [](const Node::Entry& own) { return own.value.kind == Node::Kind::null; });
@@ -200,6 +207,8 @@ class Loader {
     }
     auto file = find_file(target.text, directory, search_);
     if (!file && is_override_) file = find_file(short_name(path, target.text), directory, search_);
+    // The rest of the document can still be judged: an empty mapping stands in, and its keys are
+    // not called missing.
     if (!file && repeated_ != nullptr && path != "extends") {
       repeated_->push_back({target.place, path, missing(path, target.text, directory)});
       return {.kind = Node::Kind::mapping, .place = target.place};
@@ -210,6 +219,7 @@ class Loader {
           target.place, path,
           "extends " + file->string() + ", which is being read: a cycle, allowed: a tree of files");
     }
+    // A few lines can extend each other into billions of nodes.
     if (open_.size() > deepest || ++loaded_ > most_files) {
       refuse(target.place, path, "extends too much, allowed: 32 files deep and 1000 in all");
     }
@@ -311,10 +321,12 @@ void set_places(Node& node, const Place& place) {
 /// The value at `key` of `node`, made if it is not there; list items are named by their index.
 Node& descend(Node& node, const std::string& key, const Place& place) {
   const auto index = parse_count(key);
+  // An index names an entry that is there; lists do not grow by overrides.
   if (node.kind == Node::Kind::list && index && *index >= 0 &&
       *index < static_cast<double>(node.items.size())) {
     return node.items[static_cast<std::size_t>(*index)];
   }
+  // A value in the way gives way: the override says more than it did.
   if (node.kind != Node::Kind::mapping) node = {.kind = Node::Kind::mapping, .place = place};
   note_beside(node, key, place);
   if (Node* found = node.find(key)) return *found;
@@ -376,6 +388,7 @@ std::optional<fs::path> find_file(const fs::path& name, const fs::path& director
                                   const SearchPath& search) {
   if (name.empty()) return {};
   const fs::path beside = directory / name;
+  // A file beside the one that names it comes first, so that a folder can be moved as a whole.
   if (is_there(beside)) return beside;
   for (const fs::path& d : search.directories) {
     if (is_there(d / name)) return d / name;
@@ -430,6 +443,7 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
   if (equals == std::string::npos)
     refuse(place, {}, "has no '=', allowed: --set path.to.key=value");
   const std::vector<std::string> parts = split_path(assignment.substr(0, equals));
+  // No description is as deep; a path of a million dots would fill the stack.
   constexpr std::size_t longest = 64;
   if (parts.empty() || parts.size() > longest || std::ranges::count(parts, std::string{}) > 0) {
     refuse(place, {}, "has no path of keys before '=', allowed: --set path.to.key=value");
@@ -437,6 +451,7 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
   if (assignment.substr(0, equals).find_first_of(" \t") != std::string::npos)
     refuse(place, {}, "has a blank before '=', allowed: --set path.to.key=value");
   const std::string path = assignment.substr(0, equals);
+  // `key=*=1.1` multiplies what the key has.
   if (assignment.compare(equals + 1, 2, "*=") == 0)
     return scale_value(root, path, assignment.substr(equals + 3), place);
   const std::string written = assignment.substr(equals + 1);
@@ -448,6 +463,7 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
     refuse(place, path, "is '" + written + "', allowed: one key, each has a --set of its own");
   Node value;
   try {
+    // Values are YAML as in a file, so that lists and mappings can be given, too.
     value = parse_document(written, place.file);
   } catch (const InputError& error) {
     refuse(place, path, error.diagnostics().front().message);

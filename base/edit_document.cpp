@@ -21,6 +21,7 @@ struct Assignment {
 /// Where a place is in the text; its end where it is not there.
 std::size_t offset_of(const std::string& text, const Place& place) {
   std::size_t begin = 0;
+  // Places count lines and columns from 1.
   for (int line = 1; line < place.line; ++line) {
     begin = text.find('\n', begin);
     if (begin == std::string::npos) return text.size();
@@ -50,6 +51,7 @@ std::size_t end_of_flow(const std::string& text, std::size_t begin) {
   int depth = 0;
   for (std::size_t i = begin; i < text.size(); ++i) {
     const char c = text[i];
+    // A comment inside would be lost with the value.
     if (c == '#') return std::string::npos;
     if (c == '"' || c == '\'') {
       i = end_of_quoted(text, i);
@@ -70,6 +72,7 @@ std::size_t length_of(const std::string& text, const Node& node, std::size_t beg
   if (node.kind == Node::Kind::scalar && node.quoted) {
     end = end_of_quoted(text, begin);
   } else if (node.kind == Node::Kind::scalar) {
+    // A plain value that is folded over lines does not stand there as it reads.
     if (text.compare(begin, node.text.size(), node.text) == 0) end = begin + node.text.size();
   } else if (flow) {
     end = end_of_flow(text, begin);
@@ -129,6 +132,7 @@ bool same(const Node& a, const Node& b) {
 
 /// Sets one key; the place where it cannot be written, when it cannot.
 std::optional<Place> set(std::string& text, const std::string& name, const Assignment& a) {
+  // Parsed anew for each key, since the one before moved all places behind it.
   const Node root = parse_document(text, name);
   const Node* node = &root;
   std::size_t depth = 0;

@@ -12,6 +12,7 @@ const std::string shared_prefix = "#/$defs/", stated_prefix = "stated_";
 const std::string number_pattern = R"(^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)";
 
 Json with_limits(Json json, const Range& range) {
+  // JSON has no infinity: a range that is open on one side names the other alone.
   if (range.low > -std::numeric_limits<double>::infinity()) {
     json[range.low_open ? "exclusiveMinimum" : "minimum"] = range.low;
   }

@@ -37,6 +37,7 @@ Product product(const ModelSpec& model, LayerParts layer, AdapterPlace place) {
   const auto inner = static_cast<double>(model.ffn.hidden);
   const bool gated = model.ffn.kind == FeedForwardSpec::Kind::swiglu;
   const bool in_attention = place == AdapterPlace::qkv || place == AdapterPlace::attention_out;
+  // Adapters at latents, linear attention and experts are not known.
   if (in_attention ? attention == nullptr || layer.linear : layer.moe) return {};
   if (place == AdapterPlace::up)
     return {hidden, std::vector<Part>(gated ? 2 : 1, Part{inner, false})};
@@ -101,6 +102,8 @@ ParameterGroups adapter_parameters(const ModelSpec& model, const AdapterSpec& ad
   ParameterGroups groups;
   for (const AdapterPlace place : places) {
     const Product p = product(model, parts, place);
+    // An adapter is two matrices, in x rank and rank x out. Of a product that is split by columns
+    // the second is split, of one split by rows the first.
     const double narrow = adapter_count(adapters, place, p.parts.size()) * p.in * rank;
     const bool columns = splits_columns(place);
     (both || !columns ? groups.tensor : groups.replicated) += narrow;
@@ -143,7 +146,11 @@ double frozen_bytes(const AdapterSpec& adapters) {
 }
 
 double unneeded_flops(const ModelSpec& model, const AdapterSpec& adapters, std::int64_t sequence) {
+  // The backward pass of the first layer ends at its lowest adapter: nothing in front of that is
+  // trained.
   if (!adapters.any() || model.block != ModelSpec::Block::serial) return 0;
+  // One layer without embedding, with and without its sequence: the difference is the core of
+  // attention.
   ModelSpec first = model;
   first.layers = 1;
   first.vocabulary = 0;

@@ -14,6 +14,7 @@ namespace hugging_face {
 void read_grouped_attention(JsonConfig& config, ModelSpec& model) {
   GroupedQueryAttention attention;
   attention.heads = config.count({"num_attention_heads", "n_head", "n_heads"});
+  // Without the key each query head has keys of its own.
   attention.kv_heads = config.count_or(attention.heads, {"num_key_value_heads"});
   if (attention.heads % attention.kv_heads != 0 &&
       config.good({"num_attention_heads", "num_key_value_heads"})) {
@@ -86,6 +87,7 @@ void place_moe_layers(JsonConfig& config, std::string_view key, const std::vecto
     return;
   }
   model.moe->first_dense = static_cast<std::int64_t>(first);
+  // The first layer with experts and the next one say all, if the others follow.
   model.moe->period = static_cast<std::int64_t>(next(first + 1) - first);
   for (std::size_t layer = 0; layer < marked.size(); ++layer) {
     if (model.is_moe_layer(static_cast<std::int64_t>(layer)) != marked[layer]) {
@@ -106,6 +108,7 @@ void read_fine_experts(JsonConfig& config, ModelSpec& model) {
   moe.top_k = config.count({"num_experts_per_tok"});
   moe.expert_hidden = config.count({"moe_intermediate_size"});
   moe.shared_experts = config.count_or(0, {"n_shared_experts", "num_shared_experts"}, 0);
+  // DeepSeek's shared experts are as wide as routed ones.
   if (moe.shared_experts > 0) moe.shared_hidden = moe.expert_hidden;
   moe.groups = config.count_or(1, {"n_group"});
   moe.top_groups = config.count_or(1, {"topk_group"});
@@ -119,6 +122,7 @@ void read_fine_experts(JsonConfig& config, ModelSpec& model) {
   const std::int64_t step = config.count_or(1, {"moe_layer_freq"});
   std::vector<bool> marked;
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    // DeepSeek counts from layer 0, Qwen (below) from 1.
     marked.push_back(layer >= dense && layer % step == 0);
   place_moe_layers(config, "moe_layer_freq", marked, model);
 }
@@ -152,6 +156,7 @@ void place_windows(JsonConfig& config, ModelSpec& model, const std::vector<std::
 void read_window(JsonConfig& config, ModelSpec& model, bool used, std::int64_t full_every) {
   const std::int64_t reach = config.count_or(0, {"sliding_window"}, 0);
   const std::int64_t longest = config.count_or(0, {"max_position_embeddings"}, 0);
+  // A window that no position exceeds hides nothing.
   if (!used || reach == 0 || (longest > 0 && reach >= longest)) return;
   auto& attention = std::get<GroupedQueryAttention>(model.attention);
   attention.window = reach;
@@ -168,6 +173,7 @@ void read_dense(JsonConfig& config, ModelSpec& model) {
 
 void read_late_window(JsonConfig& config, ModelSpec& model) {
   if (!config.flag_or(false, {"use_sliding_window"})) return;
+  // Qwen's files name the first layer with a window; the usual value is the number of layers: none.
   const std::int64_t first = config.count_or(model.layers, {"max_window_layers"}, 0);
   if (first >= model.layers) return;
   read_window(config, model, true, 0);
@@ -280,6 +286,7 @@ const Family* find_family(JsonConfig& config, const std::string& model_type) {
     if (family.model_type == model_type) return &family;
     names.emplace_back(family.model_type);
   }
+  // Without a type that was read nothing can be said of it.
   if (config.failed()) return nullptr;
   for (const RefusedFamily& refused : refused_families()) {
     if (refused.model_type != model_type) continue;

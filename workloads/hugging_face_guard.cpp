@@ -147,6 +147,7 @@ std::string text_part(JsonConfig& config) {
   if (found == text_parts.end()) return {};
   const std::string type = config.text_or("", {"model_type"});
   const auto known = [&](const Family& family) { return family.model_type == type; };
+  // A type that is known by itself has its layers beside the object.
   if (has_layers(config) && std::ranges::any_of(families(), known)) return {};
   return std::string(*found);
 }

@@ -46,6 +46,8 @@ ExposedKind exposed_kind(Stream stream) {
 
 /// Of one launch, eager. What a kernel launches that runs already costs the host nothing.
 Seconds host_time(const HostSpec& host, LaunchClass launch, bool in_call) {
+  // With a queue of one the host waits for every kernel (CUDA_LAUNCH_BLOCKING), which was measured
+  // as one number.
   if (host.queue_depth == 1 && host.blocking_given) return host.blocking;
   const bool follows = in_call && host.library_launch_given && launch != LaunchClass::in_kernel;
   return follows ? host.library_launch : of_class(host.dispatch, launch);
@@ -136,6 +138,7 @@ OperatorCost operator_issue(const Operator& op, const RuntimeSpec& runtime,
                  cluster.host.statement.value() / runtime.host_speed;
   if (op.routed) cost.compile = compile_cost(runtime, cluster.host);
   cost.main += cost.compile;
+  // The first operator of a graph is launched as any other: it stands for the launch of the whole.
   if (!in_graph || !op.captured) return cost;
   // One launch for the graph, so that each operator in it costs the host a part of its own.
   cost.main *= cluster.host.graph_sink_factor;
@@ -157,6 +160,8 @@ void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions
     expects(items.size() == variants.front().size(),
             "variants differ in the work of operators only");
   bool in_graph = false;  // the operator before was launched with a graph
+  // A segment is a run of operators with nothing in between that another rank or the host waits
+  // for.
   const auto flush = [&] {
     if (runs.front().costs.empty()) return;
     out.push_back(Compute{segment_of(runs)});
@@ -235,6 +240,7 @@ void ProgramBuilder::memory_work(const char* name, Seconds time, Instructions& o
 
 void ProgramBuilder::library_launches(const char* name, double count, Instructions& out) {
   const OperatorCost one = issue_cost(LaunchClass::vector, spec_.runtime, cluster_, true);
+  // One thread alone: the launches follow each other, so that their sum is enough.
   if (one.worker == 0) return memory_work(name, Seconds{count * one.main}, out);
   Run run;  // the worker takes each as it comes
   for (int i = 0; i < static_cast<int>(count); ++i) add(name, one, run);
@@ -270,6 +276,7 @@ OperatorCost ProgramBuilder::cost(const Operator& op, bool in_graph) const {
   OperatorCost cost = operator_issue(op, spec_.runtime, cluster_, in_graph);
   const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
   cost.device = operator_time(op, device_, fp8).value();
+  // Work that another kernel does has no launch of its own.
   if (!(cost.device > 0)) return cost;
   const double start = start_cost(op.launch, cluster_.device).value();
   if (device_.power_cap) {
@@ -285,12 +292,16 @@ OperatorCost ProgramBuilder::cost(const Operator& op, bool in_graph) const {
 OperatorCost ProgramBuilder::beside_communication(OperatorCost cost, const Operator& op) const {
   const bool exchanges =
       op.launch == LaunchClass::in_kernel || std::holds_alternative<FusedWork>(op.work);
+  // A running exchange takes memory bandwidth and cores from products; what vector kernels lose is
+  // in their measured times.
   if (under_way_.empty() || exchanges) return cost;
   if (op.launch != LaunchClass::vector) cost.device *= cluster_.device.interference_matmul;
   return cost;
 }
 
 std::uint32_t ProgramBuilder::slot_of(const CommunicationId& id) {
+  // Layers repeat, and a slot is free again when its communication was waited for: one for each
+  // role is enough.
   const auto [place, fresh] = slots_.try_emplace(id, program_.slots);
   if (fresh) ++program_.slots;
   return place->second;

@@ -41,6 +41,7 @@ double kept_on_chip(Statements before, Statements after) {
   std::map<char, double> kept;
   for (const Operator& op : after)
     for (const VectorFlow::Operand& r : op.flow->reads)
+      // Of several operands that are one value the widest counts, once.
       if (is_written(before, r.value) || (!is_written(after, r.value) && is_read(before, r.value)))
         kept[r.value] = std::max(kept[r.value], r.bytes);
   double sum = 0;
@@ -117,6 +118,7 @@ Operator one_kernel(Statements part, Statements behind, bool whole) {
   }
   op.work = MemoryBoundWork{kind_of(group.role), std::get<MemoryBoundWork>(op.work).row};
   op.routed = std::ranges::any_of(part, &Operator::routed);
+  // A kernel that begins outside of a library call is issued as from Python.
   op.in_call = std::ranges::all_of(part, &Operator::in_call);
   for (const Operator& statement : part) op.fused.push_back(statement.name);
   return op;
@@ -133,6 +135,7 @@ std::optional<Operator> fused(Statements part, Statements behind, bool whole,
     time += operator_time(statement, device, false);
     bytes += statement.bytes;
   }
+  // A fuser that makes kernels that take longer would not be switched on.
   const bool pays = op.bytes <= bytes && operator_time(op, device, false) <= time;
   if (!choices.take(pays)) return {};
   return op;

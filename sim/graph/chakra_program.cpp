@@ -53,6 +53,7 @@ std::vector<File> files_of(const fs::path& folder) {
     if (files[i].prefix != files[0].prefix)
       throw InputError(
           {{{files[i].path.string()}, {}, "is of another job than " + files[0].path.string()}});
+    // Sorted: a rank that lacks or comes twice shows at its place.
     if (files[i].rank != i)
       throw InputError({{{folder.string()},
                          "rank " + std::to_string(i),
@@ -110,6 +111,8 @@ std::vector<std::uint32_t> order_of(const Trace& trace) {
       readers[index_of(nodes[n], need)].push_back(n);
       ++open[n];
     }
+  // Ids count in the order in which the writer met the nodes: the smallest ready one first is what
+  // a runtime would do that issues in that order.
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
   for (std::uint32_t n = 0; n < nodes.size(); ++n)
     if (open[n] == 0) ready.push(n);

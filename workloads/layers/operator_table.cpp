@@ -18,6 +18,7 @@ using KernelList = std::vector<Operator>;
 /// An operand of FP8 has one byte for each two of BF16; the result stays in BF16.
 Operator with_type(Operator op, double operands, const KernelShape& s) {
   if (s.type != ElementType::fp8) return op;
+  // Rows of measurements are of the product alone: casts are kernels of their own.
   op.fp8 = Fp8::ready;
   op.bytes -= Bytes{(rows::element - 1) * operands};
   return op;
