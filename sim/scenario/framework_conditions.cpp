@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
+#include <set>
 
 #include "framework_rules.hpp"
 #include "stepcast/base/judge_keys.hpp"
@@ -64,11 +66,14 @@ class RuleReader {
  public:
   explicit RuleReader(Reading& reading) : reading_{reading} {}
 
-  std::vector<FrameworkRule> read(const std::vector<WrittenRule>& written) {
-    for (const WrittenRule& rule : written) ask(rule);
+  std::vector<std::vector<FrameworkRule>> read(const std::vector<std::vector<WrittenRule>>& files) {
+    for (const std::vector<WrittenRule>& written : files)
+      for (const WrittenRule& rule : written) ask(rule);
     judge_keys(describe_keys, verdicts_);
-    std::vector<FrameworkRule> rules;
-    for (const WrittenRule& rule : written) read(rule, rules);
+    for (const KeyVerdict& verdict : verdicts_) judged_[{verdict.value, verdict.path}] = &verdict;
+    std::vector<std::vector<FrameworkRule>> rules(files.size());
+    for (std::size_t i = 0; i < files.size(); ++i)
+      for (const WrittenRule& rule : files[i]) read(rule, rules[i]);
     return rules;
   }
 
@@ -83,14 +88,13 @@ class RuleReader {
       for (const Node* value : values_of_condition(entry.value).values)
         verdicts_.push_back({key, value});
       // What the words one, many, none and some compare with.
+      if (!compared_.insert(key).second) continue;
       for (const Node* compared : {&one_, &none_}) verdicts_.push_back({key, compared});
     }
   }
 
   const KeyVerdict& verdict(const std::string& path, const Node& value) const {
-    return *std::ranges::find_if(verdicts_, [&](const KeyVerdict& verdict) {
-      return verdict.value == &value && verdict.path == path;
-    });
+    return *judged_.at({&value, path});
   }
 
   static ConditionValues values_of_condition(const Node& node) {
@@ -200,14 +204,17 @@ class RuleReader {
 
   Reading& reading_;
   std::vector<KeyVerdict> verdicts_;
+  std::map<std::pair<const Node*, std::string_view>, const KeyVerdict*> judged_;
+  std::set<std::string> compared_;  ///< keys of conditions
   const Node one_{.kind = Node::Kind::scalar, .text = "1"};
   const Node none_{.kind = Node::Kind::scalar, .text = "none"};
 };
 
 }  // namespace
 
-std::vector<FrameworkRule> rules_of(const std::vector<WrittenRule>& written, Reading& reading) {
-  return RuleReader{reading}.read(written);
+std::vector<std::vector<FrameworkRule>> rules_of(const std::vector<std::vector<WrittenRule>>& files,
+                                                 Reading& reading) {
+  return RuleReader{reading}.read(files);
 }
 
 }  // namespace stepcast
