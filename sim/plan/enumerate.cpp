@@ -203,11 +203,10 @@ Family Enumerator::family_of(const Strategy& s, double points) {
   PlanPoint point;
   point.devices = scenario.cluster.devices;
   set_rates(point, s.base);
-  return Family{
-      s, &costs,
-      score(point, family_bound(scenario, paced(scenario, s, costs.costs),
-                                weakest_form(schedules_, scenario))),
-      points};
+  return Family{s, &costs,
+                score(point, family_bound(scenario, paced(scenario, s, costs.costs),
+                                          weakest_form(schedules_, scenario))),
+                points};
 }
 
 /// Unit times are the cost of the search; only the sizes that change a layer make new ones.

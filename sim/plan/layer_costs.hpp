@@ -31,7 +31,7 @@ struct LayerCosts {
   std::array<PieceCost, plan_pieces> pieces;
   std::array<PieceCost, plan_pieces> computing;  ///< of times of the device, what it computes [s]
   double boundary = 0;                           ///< bytes of one pipeline transfer
-  double host_unit = 0;  ///< host time of posting a send and a receive [s]
+  double host_unit = 0;                          ///< host time of posting a send and a receive [s]
 
   /// The costs on devices that are slower by the factor `pace`. Their times are at least these:
   /// along the same way through the instructions, computing takes longer.
