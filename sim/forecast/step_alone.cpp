@@ -17,12 +17,14 @@ LoneStep::LoneStep(const Scenario& scenario, CollectiveTimes& times, LonePace pa
       orders_{scenario.orders()} {
   const Placement placement(scenario.workload.plan);
   network_ = map_without_contention(placement, programs_, times);
-  if (pace == LonePace::even || !counts_fleet(scenario)) return;
+  if (pace == LonePace::even) return;
+  stalls_.ranks = placement.world();
+  stalls_.spec.host_sync = scenario.stalls.host_sync;
+  if (!counts_fleet(scenario)) return;
   const SpeedFactors mean =
       fleet_pace(*scenario.cluster.fleet, placement, programs_, scenario.pipeline_shape(), stalls_,
                  scenario.cluster.node_devices)
           .mean;
-  stalls_.ranks = placement.world();
   // A forecast counts no fleet that makes a step shorter.
   stalls_.speed.assign(stalls_.ranks, {std::max(mean.device, 1.0), std::max(mean.host, 1.0)});
 }
@@ -43,7 +45,7 @@ Seconds LoneStep::replayed() const {
                  .shape = scenario_.pipeline_shape(),
                  .orders = orders_,
                  .p2p = scenario_.schedule.p2p,
-                 .stalls = stalls_.speed.empty() ? nullptr : &stalls_})
+                 .stalls = stalls_.any() ? &stalls_ : nullptr})
       .step_time;
 }
 

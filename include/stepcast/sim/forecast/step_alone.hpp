@@ -9,17 +9,17 @@
 
 namespace stepcast {
 
-/// How the devices of a step without contention work.
+/// How devices and hosts of a step without contention work.
 enum class LonePace : std::uint8_t {
-  even,  ///< all alike
-  fleet  ///< at the expected pace of the cluster's fleet, as forecast() counts it
+  even,     ///< all alike, without waits of the framework
+  expected  ///< as forecast() counts them: at the pace of the fleet, with these waits
 };
 
 /// The step of a checked scenario without contention, which its two numbers share. The
 /// scenario outlives it.
 class LoneStep {
  public:
-  LoneStep(const Scenario& scenario, CollectiveTimes& times, LonePace pace = LonePace::fleet);
+  LoneStep(const Scenario& scenario, CollectiveTimes& times, LonePace pace = LonePace::expected);
   /// It is never above replayed(), and takes a small part of its cost: units count by what their
   /// code takes on a free device (docs/models/plan.md).
   Seconds bound() const;
@@ -32,10 +32,10 @@ class LoneStep {
   std::vector<StageProgram> programs_;  ///< [stage]
   NetworkMap network_;
   std::vector<StageOrder> orders_;  ///< [stage]
-  StallPlan stalls_;                ///< the pace of the fleet
+  StallPlan stalls_;                ///< the pace of the fleet, and what a framework waits for
 };
 
-/// LoneStep::replayed(), at the pace of the fleet.
+/// LoneStep::replayed(), at the expected pace.
 Seconds step_alone(const Scenario& scenario, CollectiveTimes& times);
 
 }  // namespace stepcast
