@@ -5,6 +5,7 @@
 
 #include "read_value.hpp"
 #include "stepcast/base/canonical.hpp"
+#include "stepcast/base/whole_visitor.hpp"
 
 namespace stepcast {
 namespace {
@@ -28,7 +29,8 @@ std::string text_of_field(const Field& field) {
   return line.substr(field.key.size() + 1, line.size() - field.key.size() - 2);
 }
 
-class KeyJudge : public Visitor {
+/// Keys of entries of lists are not judged.
+class KeyJudge : public WholeVisitor {
  public:
   KeyJudge(std::string path, const Asked& asked) : path_{std::move(path)}, asked_{asked} {}
 
@@ -52,10 +54,6 @@ class KeyJudge : public Visitor {
     KeyJudge inner{path, asked_};
     body(inner);
   }
-  void optional_section(std::string_view key, std::string_view doc, bool& present,
-                        const Body& body) override {
-    section_or(key, doc, "none", present, body);
-  }
   void section_or(std::string_view key, std::string_view doc, std::string_view word, bool&,
                   const Body& body) override {
     for_each(key, [&](KeyVerdict& asked) {
@@ -67,32 +65,9 @@ class KeyJudge : public Visitor {
   }
   void alternatives(std::string_view key, std::string_view, std::size_t& current,
                     const std::vector<Alternative>& bodies) override {
-    std::vector<Option> options;
-    options.reserve(bodies.size());
-    for (const Alternative& body : bodies) options.push_back({body.name, body.built});
-    std::size_t chosen = 0;
-    field({key, Choice{options, [&] { return chosen; }, [&](std::size_t i) { chosen = i; }}, {}});
-    // A key may be of any of them.
-    for (std::size_t i = 0; i < bodies.size(); ++i) {
-      if (!bodies[i].built) continue;
-      current = i;
-      bodies[i].body(*this);
-    }
+    field({key, words_of(bodies), {}});
+    one_of(current, bodies);  // a key may be of any of them
   }
-  void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
-    for (std::size_t i = 0; i < bodies.size(); ++i) {
-      current = i;
-      bodies[i].body(*this);
-    }
-  }
-  // Keys of entries are not judged.
-  void list(std::string_view, std::string_view, std::size_t,
-            const std::function<void(std::size_t)>&,
-            const std::function<void(Visitor&, std::size_t)>&) override {}
-  void optional_list(std::string_view, std::string_view, std::size_t,
-                     const std::function<void(std::size_t)>&,
-                     const std::function<void(Visitor&, std::size_t)>&) override {}
-  void paths(std::string_view, std::string_view, const PathMap&) override {}
 
  private:
   std::string child(std::string_view key) const {

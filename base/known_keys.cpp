@@ -7,13 +7,14 @@
 #include "read_value.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/base/whole_visitor.hpp"
 
 namespace stepcast {
 namespace {
 
 /// Looks for one key path in a description. Where several alternatives know it, one that takes the
 /// value is enough.
-class Finder : public Visitor {
+class Finder : public WholeVisitor {
  public:
   Finder(std::string_view path, const Node& value) : value_{value} {
     const std::size_t dot = std::min(path.find('.'), path.size());
@@ -40,10 +41,6 @@ class Finder : public Visitor {
     const bool mapping = value_.kind == Node::Kind::mapping;
     judge(mapping ? "" : "is " + quoted(value_) + ", allowed: a mapping");
   }
-  void optional_section(std::string_view key, std::string_view doc, bool& present,
-                        const Body& body) override {
-    section_or(key, doc, "none", present, body);
-  }
   void section_or(std::string_view key, std::string_view doc, std::string_view word, bool&,
                   const Body& body) override {
     if (here(key) && rest_.empty() && value_.is_word(word)) return judge("");
@@ -51,21 +48,8 @@ class Finder : public Visitor {
   }
   void alternatives(std::string_view key, std::string_view, std::size_t& current,
                     const std::vector<Alternative>& bodies) override {
-    std::vector<Option> options;
-    options.reserve(bodies.size());
-    for (const Alternative& body : bodies) options.push_back({body.name, body.built});
-    field({key, Choice{options, [] { return std::size_t{0}; }, [](std::size_t) {}}, {}});
-    for (std::size_t i = 0; i < bodies.size(); ++i) {
-      if (!bodies[i].built) continue;
-      current = i;
-      bodies[i].body(*this);
-    }
-  }
-  void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
-    for (std::size_t i = 0; i < bodies.size(); ++i) {
-      current = i;
-      bodies[i].body(*this);
-    }
+    field({key, words_of(bodies), {}});
+    one_of(current, bodies);
   }
   void list(std::string_view key, std::string_view, std::size_t,
             const std::function<void(std::size_t)>& resize,

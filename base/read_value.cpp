@@ -1,7 +1,6 @@
 #include "read_value.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "dimension.hpp"
 

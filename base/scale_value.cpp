@@ -3,7 +3,6 @@
 #include <array>
 #include <charconv>
 
-#include "stepcast/base/node_at.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast {

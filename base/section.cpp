@@ -1,7 +1,6 @@
 #include "stepcast/base/section.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "read_value.hpp"
 #include "stepcast/base/suggest.hpp"

@@ -69,6 +69,14 @@ constexpr Spoken spoken[] = {{"batch_size", "global_batch"},
                              {"bfloat16", "bf16"},
                              {"float16", "fp16"},
                              {"half", "fp16"},
+                             {"fp32", "bf16"},
+                             {"float32", "bf16"},
+                             {"tf32", "bf16"},
+                             {"memory", "capacity"},
+                             {"size", "devices"},
+                             {"size", "model"},
+                             {"out", "output"},
+                             {"out", "json"},
                              {"seed", "seeds"},
                              {"j", "jobs"},
                              {"dtype", "precision"},
@@ -133,6 +141,13 @@ std::vector<std::string> called_elsewhere(std::string_view word,
     for (const std::string& c : candidates)
       if (meant == other.word && plain(c) == other.name) add(found, c);
   return found;
+}
+
+std::vector<std::string> names_of(std::string_view word) {
+  std::vector<std::string> names;
+  for (const Spoken& other : spoken)
+    if (plain(word) == other.word) names.emplace_back(other.name);
+  return names;
 }
 
 std::vector<std::string> suggestions(std::string_view word,

@@ -1,7 +1,5 @@
 #include "stepcast/topology/cluster_spec.hpp"
 
-#include <algorithm>
-
 #include "describe_host.hpp"
 #include "describe_network.hpp"
 #include "describe_states.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <optional>
 
 #include "replayed_update.hpp"
 #include "stepcast/base/errors.hpp"

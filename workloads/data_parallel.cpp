@@ -1,6 +1,5 @@
 #include "data_parallel.hpp"
 
-#include <iterator>
 #include <tuple>
 
 #include "stepcast/topology/placement.hpp"

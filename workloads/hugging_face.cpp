@@ -1,7 +1,6 @@
 #include "hugging_face.hpp"
 
 #include <algorithm>
-#include <span>
 #include <string>
 #include <vector>
 

@@ -1,4 +1,3 @@
-#include <array>
 
 #include "hugging_face.hpp"
 

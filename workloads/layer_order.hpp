@@ -1,6 +1,5 @@
 #pragma once
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "stepcast/topology/cluster_spec.hpp"

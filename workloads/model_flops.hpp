@@ -1,5 +1,4 @@
 #pragma once
-#include <cstdint>
 
 #include "stepcast/workloads/program.hpp"
 

@@ -1,4 +1,3 @@
-#include <array>
 
 #include "overlap_pieces.hpp"
 #include "stepcast/workloads/expert_loads.hpp"

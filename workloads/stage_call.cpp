@@ -1,4 +1,3 @@
-#include <utility>
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/program.hpp"

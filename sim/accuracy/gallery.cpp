@@ -193,6 +193,7 @@ void check_differences(const Gallery& gallery, const std::vector<RowRuns>& neede
 void note_step(GalleryStep& step, const RunResult& result) {
   step.forecast = Seconds{result.time};
   step.fits = result.fits;
+  // A row may say the published step itself; else the scenario does.
   if (step.published <= Seconds{0}) step.published = Seconds{result.published};
 }
 
@@ -201,12 +202,14 @@ bool is_bound(const Technique& row) { return row.at_most > 0 && !has_range(row);
 bool is_published(const Technique& row) { return row.gain > 0 || row.at_most > 0; }
 
 bool is_near(double published, double forecast) {
+  // Small gains are near in points of the step: 15 % of a gain of 2 % is less than papers round to.
   return std::abs(forecast - published) <= near_part * std::abs(published - 1) ||
          std::abs(1 / forecast - 1 / published) <= near_point;
 }
 
 bool is_within(const Technique& row, double forecast) {
   if (has_range(row)) return forecast >= row.at_least && forecast <= row.at_most;
+  // "up to 1.4 times" is met by any gain up to that.
   if (is_bound(row)) return forecast > 1 + rounding && forecast <= row.at_most;
   return is_near(row.gain, forecast);
 }
@@ -258,6 +261,7 @@ Verdict verdict_of(const Technique& row, double forecast) {
 bool is_assumed(const Technique& row) {
   const Verdict verdict = verdict_of(row, row.forecast);
   return std::ranges::any_of(row.assumptions, [&](const AssumedValue& a) {
+    // A verdict that an assumption decides is no finding.
     return verdict_of(row, a.at_low) != verdict || verdict_of(row, a.at_high) != verdict;
   });
 }

@@ -46,6 +46,7 @@ Rows chosen_rows(const Rows& rows, const Chooser& chosen) {
 }
 
 void add_unseen(const MeasuredRow& row, Rows& rows) {
+  // Rows that numbers were fitted to lie nearer than new ones will.
   if (row.model && row.counts() && row.label != RowLabel::fitted) rows.push_back(&row);
 }
 
@@ -95,6 +96,7 @@ double median_of(const Rows& rows, Quotient quotient) {
   weighed.reserve(rows.size());
   double total = 0;
   for (const MeasuredRow* row : rows) {
+    // Rows of one source share their mistakes: a hundred of them say less than a hundred sources.
     const double weight = 1 / std::sqrt(static_cast<double>(counts.at(row->family)));
     weighed.emplace_back(log_of(*row, quotient), weight);
     total += weight;
@@ -121,6 +123,7 @@ double shrunk(const Rows& rows, Classes classes,
               const std::function<std::optional<double>(const Rows&, Classes)>& own) {
   constexpr double sources_of_wider = 2;
   std::optional<double> value;
+  // From the widest class to the narrowest, each pulled towards the one before.
   for (std::size_t i = classes.size(); i-- > 0;) {
     const Rows some = chosen_rows(rows, classes[i].has);
     const std::optional<double> said = some.empty() ? std::nullopt : own(some, classes.subspan(i));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/operator_time.hpp"

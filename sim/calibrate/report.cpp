@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "stepcast/base/report_table.hpp"
 #include "stepcast/base/text.hpp"

@@ -1,7 +1,6 @@
-#include <CLI/CLI.hpp>
-
 #include "accuracy.hpp"
 #include "command_line.hpp"
+#include "option.hpp"
 #include "stepcast/base/confined_files.hpp"
 
 namespace stepcast::cli {
@@ -18,11 +17,9 @@ void add_accuracy(CommandLine& line) {
   CLI::App* sub = line.command("accuracy", "forecast published steps and report the errors",
                                "stepcast accuracy scenarios/validation",
                                [options] { return accuracy(*options); });
-  sub->add_option(
-         "folder", options->folder,
+  option(sub, "folder DIR", options->folder,
          "scenarios that expect a step time, a folder per source; a gallery of techniques; "
-         "measurements with --components")
-      ->type_name("DIR");
+         "measurements with --components");
   sub->add_flag("--components", options->components,
                 "forecast measured kernels and collectives instead");
   sub->add_flag("--left-out", options->left_out,
@@ -35,12 +32,9 @@ void add_accuracy(CommandLine& line) {
                 "rows as a user would ask them, without the switches of frameworks: both errors by "
                 "source");
   CommandLine::json(sub, options->json);
-  sub->add_option("--write", options->write, "bring the ledger of this page up to date")
-      ->type_name("PAGE");
-  sub->add_option(
-         "--check", options->check,
-         "exit 1 when the overall figure, or the count of techniques, is worse than this page's")
-      ->type_name("PAGE");
+  option(sub, "--write PAGE", options->write, "bring the ledger of this page up to date");
+  option(sub, "--check PAGE", options->check,
+         "exit 1 when the overall figure, or the count of techniques, is worse than this page's");
   sub->add_option("--intervals", options->intervals,
                   "write how far unseen steps lie from their forecasts, a part of a cluster file "
                   "for each type of hardware, into this folder; with --components a file of "
@@ -60,26 +54,21 @@ void add_calibrate(CommandLine& line) {
                                "stepcast calibrate profiles/rank0 --cluster "
                                "clusters/atlas-800t-a2.yaml -o my-cluster.yaml",
                                [options] { return calibrate(*options); });
-  sub->add_option("profiles", options->profiles, "folders of profiler output or collective tables")
-      ->type_name("PROFILE_DIR");
-  CommandLine::preset(sub, "--cluster", options->cluster, "clusters",
-                      "cluster preset or file that profiles start at, and that the output extends")
-      ->type_name("CLUSTER");
-  sub->add_option("--from-results", options->results,
-                  "fit to step times instead: scenarios that expect them")
-      ->type_name("DIR");
-  sub->add_option("--device", options->devices, "beginning of the device names to fit (repeatable)")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
+  option(sub, "profiles PROFILE_DIR", options->profiles,
+         "folders of profiler output or collective tables");
+  CommandLine::preset(sub, "--cluster CLUSTER", options->cluster, "clusters",
+                      "cluster preset or file that profiles start at, and that the output extends");
+  option(sub, "--from-results DIR", options->results,
+         "fit to step times instead: scenarios that expect them");
+  repeated(sub, "--device NAME", options->devices,
+           "beginning of the device names to fit (repeatable)");
   sub->add_option("--numbers", options->numbers,
                   "numbers that are fitted to step times, at most, in the order of the table")
       ->check(CLI::Range(1, 4))
       ->type_name("N");
-  sub->add_option("--start", options->start,
-                  "cluster file whose numbers the fit to step times starts at")
-      ->type_name("CLUSTER");
-  sub->add_option("-o,--output", options->output, "write a part of a cluster file")
-      ->type_name("FILE");
+  option(sub, "--start CLUSTER", options->start,
+         "cluster file whose numbers the fit to step times starts at");
+  option(sub, "-o,--output FILE", options->output, "write a part of a cluster file");
   workers(sub, options->workers);
   CommandLine::presets(sub, *options);
 }

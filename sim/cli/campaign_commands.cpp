@@ -1,10 +1,8 @@
-#include <CLI/CLI.hpp>
-
 #include "command_line.hpp"
+#include "option.hpp"
 #include "progress.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
-#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/forecast/seeds.hpp"
 #include "stepcast/sim/report/campaign_report.hpp"
 
@@ -60,17 +58,12 @@ void add_campaign_commands(CommandLine& line) {
       "campaign", "when a whole training run ends: failures, checkpoints, spare and slow nodes",
       "stepcast campaign scenarios/what-if/telechat3-105b-campaign.yaml --within 60d",
       [options] { return campaign(*options); });
-  sub->add_option("scenario", options->scenario, "scenario or launch file, - for standard input")
-      ->required()
-      ->type_name("SCENARIO");
-  sub->add_option("--steps", options->steps, "of the run, in place of the scenario's")
-      ->type_name("N");
-  sub->add_option("--tokens", options->tokens, "of the run, in place of the scenario's")
-      ->type_name("N");
-  sub->add_option("--within", options->within, "how probable it is to end by then")
-      ->type_name("TIME");
-  sub->add_option("--seeds", options->seeds, "draws of the spread that the runs take in turn")
-      ->type_name("N");
+  required(sub, "scenario SCENARIO", options->scenario,
+           "scenario or launch file, - for standard input");
+  option(sub, "--steps N", options->steps, "of the run, in place of the scenario's");
+  option(sub, "--tokens N", options->tokens, "of the run, in place of the scenario's");
+  option(sub, "--within TIME", options->within, "how probable it is to end by then");
+  option(sub, "--seeds N", options->seeds, "draws of the spread that the runs take in turn");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
   CommandLine::launch_size(sub, options->launch);

@@ -5,7 +5,6 @@
 
 #include "serve.hpp"
 #include "stepcast/base/node_at.hpp"
-#include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/scenario/resolved_scenario.hpp"

@@ -4,7 +4,6 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -13,6 +12,7 @@
 #include <sstream>
 
 #include "commands.hpp"
+#include "option.hpp"
 #include "outputs.hpp"
 #include "progress.hpp"
 #include "stepcast/base/confined_files.hpp"
@@ -254,20 +254,15 @@ CLI::App* CommandLine::command(const char* name, const char* what, const char* e
 }
 
 void CommandLine::presets(CLI::App* sub, PresetOptions& options) {
-  sub->add_option("--presets", options.presets, "folder to look for presets in (repeatable)")
-      ->type_name("DIR")
-      ->allow_extra_args(false);
+  repeated(sub, "--presets DIR", options.presets, "folder to look for presets in (repeatable)");
 }
 
 void CommandLine::json(CLI::App* sub, std::string& file) {
-  sub->add_option("--json", file, "write the result as JSON, - for stdout instead of the table")
-      ->type_name("FILE");
+  option(sub, "--json FILE", file, "write the result as JSON, - for stdout instead of the table");
 }
 
 void CommandLine::overrides(CLI::App* sub, std::vector<std::string>& list) {
-  sub->add_option("--set", list, "override a key, path.to.key=value (repeatable)")
-      ->type_name("K=V")
-      ->allow_extra_args(false);
+  repeated(sub, "--set K=V", list, "override a key, path.to.key=value (repeatable)");
 }
 
 void CommandLine::engine(CLI::App* sub, std::vector<std::string>& list) {
@@ -278,9 +273,9 @@ void CommandLine::engine(CLI::App* sub, std::vector<std::string>& list) {
       ->type_name("ENGINE");
 }
 
-CLI::Option* CommandLine::preset(CLI::App* sub, const char* option, std::string& file,
+CLI::Option* CommandLine::preset(CLI::App* sub, const char* names, std::string& file,
                                  const char* kind, const char* what) {
-  return sub->add_option(option, file, what)->transform([kind](std::string name) {
+  return option(sub, names, file, what)->transform([kind](std::string name) {
     const std::filesystem::path path{name};
     // `llama3.1-8b` has a dot, and no ending.
     const bool ending =

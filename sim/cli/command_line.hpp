@@ -44,9 +44,10 @@ class CommandLine {
   static void presets(CLI::App* sub, PresetOptions& options);
   /// `--json`.
   static void json(CLI::App* sub, std::string& file);
-  /// An option or argument that is the file of a preset, or its name: `dgx-h100` for
-  /// `clusters/dgx-h100.yaml`, where `kind` is `clusters`. A file of that name comes first.
-  static CLI::Option* preset(CLI::App* sub, const char* option, std::string& file, const char* kind,
+  /// An option or argument, `--cluster CLUSTER`, that is the file of a preset, or its name:
+  /// `dgx-h100` for `clusters/dgx-h100.yaml`, where `kind` is `clusters`. A file of that name comes
+  /// first.
+  static CLI::Option* preset(CLI::App* sub, const char* names, std::string& file, const char* kind,
                              const char* what);
   /// `--set`.
   static void overrides(CLI::App* sub, std::vector<std::string>& list);

@@ -4,7 +4,6 @@
 #include "stepcast/sim/kernels/profile_compare.hpp"
 #include "stepcast/sim/page/study_page.hpp"
 #include "sweep_commands.hpp"
-#include "terminal.hpp"
 
 namespace stepcast::cli {
 namespace {

@@ -1,11 +1,9 @@
-#include <CLI/CLI.hpp>
-
 #include "command_line.hpp"
+#include "option.hpp"
 #include "progress.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/explain/explain.hpp"
 #include "stepcast/sim/explain/loss.hpp"
-#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/forecast/seeds.hpp"
 #include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/page/study_page.hpp"
@@ -94,28 +92,22 @@ void add_explain_commands(CommandLine& line) {
   CLI::App* sub = line.command("explain", "what bounds the step, and what would shorten it",
                                "stepcast explain scenarios/telechat3-36b-2048.yaml --svg buy.svg",
                                [options] { return explain(*options); });
-  sub->add_option("scenario", options->scenario, "scenario or launch file, - for standard input")
-      ->required()
-      ->type_name("SCENARIO");
+  required(sub, "scenario SCENARIO", options->scenario,
+           "scenario or launch file, - for standard input");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
   CommandLine::launch_kind(sub, options->launch);
   CommandLine::json(sub, options->json);
-  sub->add_option("--report", options->report, "write a page that shows it (.html)")
-      ->type_name("FILE");
-  sub->add_option("--svg", options->svg, "write the tornado chart, - for stdout")
-      ->type_name("FILE");
-  sub->add_option("--devices", options->devices,
-                  "two sizes, 256,4096: why the larger one is less efficient, instead; or the size "
-                  "of a launch file's job")
-      ->type_name("A,B");
-  sub->add_option("--seeds", options->seeds, "with --devices: means over so many seeds")
-      ->type_name("N");
+  option(sub, "--report FILE", options->report, "write a page that shows it (.html)");
+  option(sub, "--svg FILE", options->svg, "write the tornado chart, - for stdout");
+  option(sub, "--devices A,B", options->devices,
+         "two sizes, 256,4096: why the larger one is less efficient, instead; or the size "
+         "of a launch file's job");
+  option(sub, "--seeds N", options->seeds, "with --devices: means over so many seeds");
   sub->add_flag("--strong", options->strong, "with --devices: keep the global batch");
-  sub->add_option("--top", options->top, "rows of each list")->type_name("N");
-  sub->add_option("-j,--jobs,--workers", options->workers,
-                  "processes at a time, default: all processors")
-      ->type_name("N");
+  option(sub, "--top N", options->top, "rows of each list");
+  option(sub, "-j,--jobs,--workers N", options->workers,
+         "processes at a time, default: all processors");
   CommandLine::presets(sub, *options);
 }
 

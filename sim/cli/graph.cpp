@@ -2,7 +2,6 @@
 
 #include "commands.hpp"
 #include "stepcast/base/errors.hpp"
-#include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/step_graph.hpp"
 #include "stepcast/topology/placement.hpp"
 

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "command_line.hpp"
+#include "option.hpp"
 #include "progress.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/section.hpp"
@@ -250,19 +250,14 @@ void add_judge_commands(CommandLine& line) {
       line.command("judge", "compare the fast engine with SimGrid alone; exit 1 where they differ",
                    "stepcast judge scenarios/telechat3-105b-4096.yaml --devices 128",
                    [options] { return judge(*options); });
-  sub->add_option("scenarios", options->scenarios, "scenario or launch files")
-      ->required()
-      ->type_name("SCENARIO");
-  sub->add_option("--devices", options->devices,
-                  "cut what is larger to the largest job like it of so many, default 128")
-      ->type_name("N");
-  sub->add_option("--tolerance", options->tolerance,
-                  "most that any part may differ by, of the step, default 1e-6")
-      ->type_name("PART");
-  sub->add_option("--platform", options->platform,
-                  "SimGrid takes hosts, links and routes from this file, as topology --platform "
-                  "writes it")
-      ->type_name("FILE");
+  required(sub, "scenarios SCENARIO", options->scenarios, "scenario or launch files");
+  option(sub, "--devices N", options->devices,
+         "cut what is larger to the largest job like it of so many, default 128");
+  option(sub, "--tolerance PART", options->tolerance,
+         "most that any part may differ by, of the step, default 1e-6");
+  option(sub, "--platform FILE", options->platform,
+         "SimGrid takes hosts, links and routes from this file, as topology --platform "
+         "writes it");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
   CommandLine::launch_kind(sub, options->launch);

@@ -6,7 +6,6 @@
 #include "file_kinds.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/scenario/inputs.hpp"
 
 namespace stepcast::cli {
@@ -122,6 +121,7 @@ std::vector<std::string> keys_called(const std::string& option) {
   std::vector<FormatKey> all;
   for (const FileKind kind : {FileKind::scenario, FileKind::plan})
     add_keys(parse_document(schema_of(kind), "schema"), {}, all);
+  std::erase_if(all, [](const FormatKey& key) { return key.allowed == "a mapping"; });
   std::vector<std::string> found;
   std::vector<std::string> names;
   names.reserve(all.size());

@@ -1,6 +1,5 @@
-#include <CLI/CLI.hpp>
-
 #include "command_line.hpp"
+#include "option.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -11,15 +10,13 @@ void add_topology(CommandLine& line) {
       line.command("topology", "show the fabric of a cluster: links, bisection bandwidth, routes",
                    "stepcast topology clusters/atlas-800t-a2.yaml --devices 1024",
                    [options] { return topology(*options); });
-  CommandLine::preset(sub, "cluster", options->cluster, "clusters", "cluster preset or file")
-      ->required()
-      ->type_name("CLUSTER");
-  sub->add_option("--devices", options->devices, "size of the cluster")->type_name("N");
-  sub->add_option("--dot", options->dot, "write the fabric as a Graphviz graph, - for stdout")
-      ->type_name("FILE");
-  sub->add_option("--platform", options->platform,
-                  "write the cluster as a platform of SimGrid (XML), - for stdout")
-      ->type_name("FILE");
+  CommandLine::preset(sub, "cluster CLUSTER", options->cluster, "clusters",
+                      "cluster preset or file")
+      ->required();
+  option(sub, "--devices N", options->devices, "size of the cluster");
+  option(sub, "--dot FILE", options->dot, "write the fabric as a Graphviz graph, - for stdout");
+  option(sub, "--platform FILE", options->platform,
+         "write the cluster as a platform of SimGrid (XML), - for stdout");
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }
@@ -31,25 +28,18 @@ void add_collective(CommandLine& line) {
       "stepcast collective all_reduce --cluster clusters/atlas-800t-a2.yaml --ranks 64 "
       "--devices 64 --size 64MiB",
       [options] { return collective(*options); });
-  sub->add_option("kind", options->kind,
-                  "all_reduce, reduce_scatter, all_gather, all_to_all, broadcast or send_recv")
-      ->required()
-      ->type_name("KIND");
-  CommandLine::preset(sub, "--cluster", options->cluster, "clusters", "cluster preset or file")
-      ->required()
-      ->type_name("CLUSTER");
-  sub->add_option("--ranks", options->ranks, "members of the group")->required()->type_name("N");
-  sub->add_option("--stride", options->stride,
-                  "distance between members, 8 = one per node of eight")
-      ->type_name("K");
-  sub->add_option("--size", options->size, "bytes as nccl-tests count them, 64MiB")
-      ->required()
-      ->type_name("S");
-  sub->add_option("--devices", options->devices, "size of the cluster")->type_name("N");
-  sub->add_option("--algorithm", options->algorithm, "only this one")->type_name("NAME");
-  sub->add_option("--network", options->network,
-                  "pairwise: the time with every message a flow of its own beside it")
-      ->type_name("FORM");
+  required(sub, "kind KIND", options->kind,
+           "all_reduce, reduce_scatter, all_gather, all_to_all, broadcast or send_recv");
+  CommandLine::preset(sub, "--cluster CLUSTER", options->cluster, "clusters",
+                      "cluster preset or file")
+      ->required();
+  required(sub, "--ranks N", options->ranks, "members of the group");
+  option(sub, "--stride K", options->stride, "distance between members, 8 = one per node of eight");
+  required(sub, "--size S", options->size, "bytes as nccl-tests count them, 64MiB");
+  option(sub, "--devices N", options->devices, "size of the cluster");
+  option(sub, "--algorithm NAME", options->algorithm, "only this one");
+  option(sub, "--network FORM", options->network,
+         "pairwise: the time with every message a flow of its own beside it");
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }
@@ -60,24 +50,19 @@ void add_new(CommandLine& line) {
       "new", "write a first scenario: a model on a cluster, with a plan that fits",
       "stepcast new --model kimi-k2 --cluster atlas-900-a3 --devices 2048 --output kimi.yaml",
       [options] { return new_scenario(*options); });
-  CommandLine::preset(sub, "--model", options->model, "models",
+  CommandLine::preset(sub, "--model PRESET", options->model, "models",
                       "model preset or file, or a config.json")
-      ->required()
-      ->type_name("PRESET");
-  CommandLine::preset(sub, "--cluster", options->cluster, "clusters", "cluster preset or file")
-      ->required()
-      ->type_name("PRESET");
-  sub->add_option("--devices", options->devices, "size of the job")->required()->type_name("N");
-  sub->add_option("--framework", options->framework,
-                  "framework preset; without it the usual one of the device")
-      ->type_name("PRESET");
-  sub->add_option("--sequence", options->sequence, "tokens of a sequence, default 4096")
-      ->type_name("N");
-  sub->add_option("--global-batch", options->global_batch,
-                  "sequences of a step, default a whole number for each device, 64 at least")
-      ->type_name("N");
-  sub->add_option("-o,--output", options->output, "write it to a new file, default stdout")
-      ->type_name("FILE");
+      ->required();
+  CommandLine::preset(sub, "--cluster PRESET", options->cluster, "clusters",
+                      "cluster preset or file")
+      ->required();
+  required(sub, "--devices N", options->devices, "size of the job");
+  option(sub, "--framework PRESET", options->framework,
+         "framework preset; without it the usual one of the device");
+  option(sub, "--sequence N", options->sequence, "tokens of a sequence, default 4096");
+  option(sub, "--global-batch N", options->global_batch,
+         "sequences of a step, default a whole number for each device, 64 at least");
+  option(sub, "-o,--output FILE", options->output, "write it to a new file, default stdout");
   CommandLine::presets(sub, *options);
 }
 
@@ -87,13 +72,10 @@ void add_keys(CommandLine& line) {
       line.command("keys", "find keys of a scenario by a word: default, values, meaning",
                    "stepcast keys recompute --in scenarios/telechat3-36b-2048.yaml",
                    [options] { return keys(*options); });
-  sub->add_option("word", options->words,
-                  "part of a key, of its values or of its meaning; all count")
-      ->required()
-      ->type_name("WORD");
-  sub->add_option("--in", options->scenario,
-                  "scenario or launch file whose values are shown beside them")
-      ->type_name("SCENARIO");
+  required(sub, "word WORD", options->words,
+           "part of a key, of its values or of its meaning; all count");
+  option(sub, "--in SCENARIO", options->scenario,
+         "scenario or launch file whose values are shown beside them");
   CommandLine::launch(sub, options->launch);
   CommandLine::presets(sub, *options);
 }
@@ -104,14 +86,12 @@ void add_model(CommandLine& line) {
       line.command("model", "parameters, active parameters and FLOPs per token of a model",
                    "stepcast model models/deepseek-v3.yaml --sequence 4096",
                    [options] { return model(*options); });
-  CommandLine::preset(sub, "model", options->model, "models",
+  CommandLine::preset(sub, "model MODEL", options->model, "models",
                       "model preset or file, or a Hugging Face config.json")
-      ->required()
-      ->type_name("MODEL");
-  sub->add_option("--sequence", options->sequence, "tokens of a sequence")->type_name("TOKENS");
-  sub->add_option("--as", options->family,
-                  "family that a config.json of another model_type is read by")
-      ->type_name("FAMILY");
+      ->required();
+  option(sub, "--sequence TOKENS", options->sequence, "tokens of a sequence");
+  option(sub, "--as FAMILY", options->family,
+         "family that a config.json of another model_type is read by");
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }
@@ -123,35 +103,24 @@ void add_schedule(CommandLine& line) {
                                "bubble, activations in flight",
                                "stepcast schedule zb_h1 --pp 4 --micro-batches 8 --svg zb_h1.svg",
                                [options] { return schedule(*options); });
-  sub->add_option("schedule", options->schedule,
-                  "gpipe, 1f1b, interleaved_1f1b, zb_h1, ... or a YAML file of orders")
-      ->required()
-      ->type_name("SCHEDULE");
-  sub->add_option("--pp", options->pp, "pipeline stages")->type_name("P");
-  sub->add_option("--micro-batches", options->micro_batches, "micro-batches of the step")
-      ->type_name("M");
-  sub->add_option("--vpp", options->vpp, "chunks per stage")->type_name("V");
-  sub->add_option("--slices", options->slices, "slices of the sequence of a micro-batch")
-      ->type_name("S");
-  sub->add_option("--group", options->group, "micro-batches per visit of a chunk, default pp")
-      ->type_name("N");
-  sub->add_option("--warmup", options->warmup, "standard, extra(n) or less_memory")
-      ->type_name("KIND");
-  sub->add_option("--put-off", options->put_off,
-                  "stage r defers K times r weight gradients, default the schedule's own")
-      ->type_name("K");
-  sub->add_option("--costs", options->costs,
-                  "times of forward, backward for the input, backward for the weights")
-      ->type_name("F,B,W");
-  sub->add_option("--pair", options->pair,
-                  "time of a forward and a backward that run as one, default their sum")
-      ->type_name("T");
-  sub->add_option("--latency", options->latency, "time of a transfer between stages")
-      ->type_name("C");
+  required(sub, "schedule SCHEDULE", options->schedule,
+           "gpipe, 1f1b, interleaved_1f1b, zb_h1, ... or a YAML file of orders");
+  option(sub, "--pp P", options->pp, "pipeline stages");
+  option(sub, "--micro-batches M", options->micro_batches, "micro-batches of the step");
+  option(sub, "--vpp V", options->vpp, "chunks per stage");
+  option(sub, "--slices S", options->slices, "slices of the sequence of a micro-batch");
+  option(sub, "--group N", options->group, "micro-batches per visit of a chunk, default pp");
+  option(sub, "--warmup KIND", options->warmup, "standard, extra(n) or less_memory");
+  option(sub, "--put-off K", options->put_off,
+         "stage r defers K times r weight gradients, default the schedule's own");
+  option(sub, "--costs F,B,W", options->costs,
+         "times of forward, backward for the input, backward for the weights");
+  option(sub, "--pair T", options->pair,
+         "time of a forward and a backward that run as one, default their sum");
+  option(sub, "--latency C", options->latency, "time of a transfer between stages");
   sub->add_flag("--orders", options->orders, "list the units of each stage, too");
-  sub->add_option("--width", options->width, "columns of the drawing")->type_name("N");
-  sub->add_option("--svg", options->svg, "write the drawing as SVG, - for stdout")
-      ->type_name("FILE");
+  option(sub, "--width N", options->width, "columns of the drawing");
+  option(sub, "--svg FILE", options->svg, "write the drawing as SVG, - for stdout");
   CommandLine::json(sub, options->json);
 }
 
@@ -160,9 +129,8 @@ void add_list(CommandLine& line) {
   CLI::App* sub =
       line.command("list", "show the presets that are found, and what each answers",
                    "stepcast list clusters", [options] { return list_presets(*options); });
-  sub->add_option("words", options->words,
-                  "clusters, models, frameworks, scenarios, what-if or plans; parts of names")
-      ->type_name("KIND|WORD");
+  option(sub, "words KIND|WORD", options->words,
+         "clusters, models, frameworks, scenarios, what-if or plans; parts of names");
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }

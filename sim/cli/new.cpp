@@ -7,7 +7,6 @@
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/presets_called.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/plan/plan.hpp"
 
 namespace stepcast::cli {

@@ -1,6 +1,5 @@
-#include <CLI/CLI.hpp>
-
 #include "command_line.hpp"
+#include "option.hpp"
 
 namespace stepcast::cli {
 
@@ -10,12 +9,10 @@ void add_operator_commands(CommandLine& line) {
       "operator", "time, bound and efficiency of one kernel, or of a table of measured ones",
       "stepcast operator matmul --m 4096 --k 8192 --n 8192 --cluster clusters/dgx-h100.yaml",
       [options] { return operator_forecast(*options); });
-  sub->add_option("kind", options->kind, "matmul, attention_forward, rms_norm, ... or --table")
-      ->type_name("KIND");
+  option(sub, "kind KIND", options->kind, "matmul, attention_forward, rms_norm, ... or --table");
   CommandLine::preset(
-      sub, "--cluster", options->cluster, "clusters",
-      "cluster preset or file; with --table the device of each row names one without it")
-      ->type_name("CLUSTER");
+      sub, "--cluster CLUSTER", options->cluster, "clusters",
+      "cluster preset or file; with --table the device of each row names one without it");
   for (std::size_t i = 0; i < operator_columns; ++i) {
     const OperatorColumnInfo& column = info(static_cast<OperatorColumn>(i));
     // Some columns are of tables alone.
@@ -23,13 +20,10 @@ void add_operator_commands(CommandLine& line) {
       sub->add_option(std::string(column.option), options->columns[i], std::string(column.meaning))
           ->type_name("X");
   }
-  sub->add_option("--bytes", options->bytes, "of a collective as nccl-tests count them, 64MiB")
-      ->type_name("S");
-  sub->add_option("--table", options->table, "CSV file with an operator per row, - for stdin")
-      ->type_name("FILE");
-  sub->add_option("--csv", options->csv,
-                  "write the table with its forecasts, - for stdout, which is the default")
-      ->type_name("FILE");
+  option(sub, "--bytes S", options->bytes, "of a collective as nccl-tests count them, 64MiB");
+  option(sub, "--table FILE", options->table, "CSV file with an operator per row, - for stdin");
+  option(sub, "--csv FILE", options->csv,
+         "write the table with its forecasts, - for stdout, which is the default");
   CommandLine::json(sub, options->json);
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets(sub, *options);

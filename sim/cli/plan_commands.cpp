@@ -1,6 +1,5 @@
-#include <CLI/CLI.hpp>
-
 #include "command_line.hpp"
+#include "option.hpp"
 #include "plan.hpp"
 
 namespace stepcast::cli {
@@ -13,23 +12,17 @@ void add_plan_commands(CommandLine& line) {
         options->verbose = line.verbose();
         return plan(*options);
       });
-  sub->add_option("scenario", options->scenario,
-                  "scenario file whose keys may hold lists or the word search")
-      ->required()
-      ->type_name("SCENARIO");
+  required(sub, "scenario SCENARIO", options->scenario,
+           "scenario file whose keys may hold lists or the word search");
   sub->add_option("--devices", options->devices, "numbers of devices to try, 512,1024")
       ->delimiter(',')
       ->type_name("N");
-  sub->add_option("--top", options->top, "points to simulate at least")->type_name("K");
-  sub->add_option("-j,--jobs", options->jobs, "processes at a time (default: processors)")
-      ->type_name("N");
-  sub->add_option("--store", options->store, "keep answers here: a search that was ended goes on")
-      ->type_name("FILE");
-  sub->add_option("--output", options->output, "write the best point as a scenario")
-      ->type_name("FILE");
-  sub->add_option("--report", options->report, "write a page that shows the frontier (.html)")
-      ->type_name("FILE");
-  sub->add_option("--csv", options->csv, "write all timed points, - for stdout")->type_name("FILE");
+  option(sub, "--top K", options->top, "points to simulate at least");
+  option(sub, "-j,--jobs N", options->jobs, "processes at a time (default: processors)");
+  option(sub, "--store FILE", options->store, "keep answers here: a search that was ended goes on");
+  option(sub, "--output FILE", options->output, "write the best point as a scenario");
+  option(sub, "--report FILE", options->report, "write a page that shows the frontier (.html)");
+  option(sub, "--csv FILE", options->csv, "write all timed points, - for stdout");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
   CommandLine::json(sub, options->json);

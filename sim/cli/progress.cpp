@@ -53,6 +53,7 @@ void Progress::step(std::size_t done, std::size_t of, const std::string& line) {
   shown_ = now;
   drawn_ = true;
   const double elapsed = std::chrono::duration<double>(now - begin_).count();
+  // The mean since the beginning: points of one sweep take alike times, and it does not jump.
   const double rate = static_cast<double>(done) / std::max(elapsed, 1e-9);
   const std::size_t cells = bar_width * done / of;
   std::cerr << fmt::format("\r\x1b[K[{}{}] {}/{}  {:.1f}/s  {} left", std::string(cells, '#'),
@@ -69,6 +70,7 @@ PhaseProgress::PhaseProgress(std::string command)
 void PhaseProgress::told(std::size_t done, std::size_t of) {
   if (of == 0) return;
   const auto now = std::chrono::steady_clock::now();
+  // Each phase of a command counts from 0.
   if (done == 0) {
     ++phase_;
     begin_ = logged_ = now;
@@ -101,6 +103,7 @@ void WorkProgress::expected(const LongWork& work) {
   announced_ = false;
   bar_.reset();
   begin_ = logged_ = std::chrono::steady_clock::now();
+  // Short work says nothing: a line that is gone before it is read disturbs.
   if (work.seconds > longest_silence) announce(work.seconds);
 }
 
@@ -120,6 +123,7 @@ void WorkProgress::told(double share) {
   const auto now = std::chrono::steady_clock::now();
   const double elapsed = std::chrono::duration<double>(now - begin_).count();
   const double all = elapsed / std::max(share, 1e-9);
+  // An estimate may be wrong; what was done so far says better how long the rest takes.
   if (!announced_ && now - begin_ > first_look && share > least_share && all > longest_silence)
     announce(all);
   if (!announced_ || quiet_) return;
@@ -148,6 +152,7 @@ void interrupted(int signal) {
       static_cast<void>(!write(STDERR_FILENO, clear.data(), clear.size()));
     static_cast<void>(!write(STDERR_FILENO, text.data(), text.size()));
   }
+  // Ends as by the signal itself, so that a shell sees why.
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }

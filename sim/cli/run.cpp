@@ -8,7 +8,6 @@
 #include "stepcast/base/phases.hpp"
 #include "stepcast/sim/engine/reference_world.hpp"
 #include "stepcast/sim/engine/workers.hpp"
-#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/page/report_page.hpp"
 #include "stepcast/sim/report/framework_text.hpp"
 #include "stepcast/sim/report/kernel_trace.hpp"

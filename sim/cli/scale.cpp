@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/seeds.hpp"
 #include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"

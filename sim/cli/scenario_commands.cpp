@@ -1,6 +1,5 @@
-#include <CLI/CLI.hpp>
-
 #include "command_line.hpp"
+#include "option.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -11,53 +10,40 @@ void add_run(CommandLine& line) {
       line.command("run", "predict one step of a scenario",
                    "stepcast run scenarios/telechat3-36b-2048.yaml --set parallel.vpp=4 --json -",
                    [options] { return run(*options); });
-  sub->add_option("scenario", options->scenario, "scenario or launch file, - for standard input")
-      ->required()
-      ->type_name("SCENARIO");
+  required(sub, "scenario SCENARIO", options->scenario,
+           "scenario or launch file, - for standard input");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::engine(sub, options->overrides);
-  sub->add_option("--paje", options->paje,
-                  "write SimGrid's own trace of devices and links (Paje), with --engine simgrid")
-      ->type_name("FILE");
+  option(sub, "--paje FILE", options->paje,
+         "write SimGrid's own trace of devices and links (Paje), with --engine simgrid");
   CommandLine::model_preset(sub, options->overrides);
   CommandLine::launch(sub, options->launch);
   CommandLine::json(sub, options->json);
   sub->add_flag("--timing", options->timing,
                 "report wall time and memory of the simulation itself");
-  sub->add_option("--trace", options->trace,
-                  "write what was executed as a Chrome trace (.json or .json.gz)")
-      ->type_name("FILE");
-  sub->add_option("--trace-ranks", options->trace_ranks, "most rank classes that the trace shows")
-      ->type_name("N");
-  sub->add_option("--report", options->report, "write a page that shows the run (.html)")
-      ->type_name("FILE");
-  sub->add_option("--step-trace", options->step_trace,
-                  "write cluster_step_trace_time.csv, the columns of the Ascend profiling tools")
-      ->type_name("FILE");
-  sub->add_option("--kernel-details", options->kernel_details,
-                  "write kernel_details.csv, what the Ascend profiler would show of one rank")
-      ->type_name("FILE");
-  sub->add_option("--kernel-rank", options->kernel_rank, "rank of --kernel-details, default 0")
-      ->type_name("N");
-  sub->add_option("--graph", options->graph,
-                  "write what the ranks execute: .json to run again, .dot to draw, .et for Chakra")
-      ->type_name("FILE");
-  sub->add_option("--graph-ranks", options->graph_ranks,
-                  "ranks that a .dot or .et has: 0,8, stages (one of each) or all")
-      ->type_name("LIST");
+  option(sub, "--trace FILE", options->trace,
+         "write what was executed as a Chrome trace (.json or .json.gz)");
+  option(sub, "--trace-ranks N", options->trace_ranks, "most rank classes that the trace shows");
+  option(sub, "--report FILE", options->report, "write a page that shows the run (.html)");
+  option(sub, "--step-trace FILE", options->step_trace,
+         "write cluster_step_trace_time.csv, the columns of the Ascend profiling tools");
+  option(sub, "--kernel-details FILE", options->kernel_details,
+         "write kernel_details.csv, what the Ascend profiler would show of one rank");
+  option(sub, "--kernel-rank N", options->kernel_rank, "rank of --kernel-details, default 0");
+  option(sub, "--graph FILE", options->graph,
+         "write what the ranks execute: .json to run again, .dot to draw, .et for Chakra");
+  option(sub, "--graph-ranks LIST", options->graph_ranks,
+         "ranks that a .dot or .et has: 0,8, stages (one of each) or all");
   sub->add_flag("--operators", options->operators,
                 "show the operators that take longest, by pipeline stage");
-  sub->add_option("--operators-csv", options->operators_csv,
-                  "write every operator as CSV, - for stdout instead of the table")
-      ->type_name("FILE");
+  option(sub, "--operators-csv FILE", options->operators_csv,
+         "write every operator as CSV, - for stdout instead of the table");
   sub->add_flag("--keys", options->keys, "show the keys that the framework says, and its rules");
   sub->add_flag("--pipeline", options->pipeline, "draw the executed schedule");
-  sub->add_option("--seeds", options->seeds,
-                  "run so many seeds and report their quantiles; trace and report show the median")
-      ->type_name("N");
-  sub->add_option("--load-steps", options->load_steps,
-                  "run so many steps of changing expert loads and report their quantiles")
-      ->type_name("N");
+  option(sub, "--seeds N", options->seeds,
+         "run so many seeds and report their quantiles; trace and report show the median");
+  option(sub, "--load-steps N", options->load_steps,
+         "run so many steps of changing expert loads and report their quantiles");
   sub->add_flag("--fail-on-oom", options->fail_on_oom,
                 "exit 1 when the step does not fit into device memory");
   CommandLine::presets(sub, *options);
@@ -68,7 +54,7 @@ void add_files(CommandLine& line) {
   CLI::App* sub =
       line.command("validate", "check files of every kind without running them",
                    "stepcast validate scenarios/*.yaml", [options] { return validate(*options); });
-  sub->add_option("files", options->files, "files to check")->required()->type_name("FILE");
+  required(sub, "files FILE", options->files, "files to check");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
   CommandLine::launch_size(sub, options->launch);

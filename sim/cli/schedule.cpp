@@ -11,6 +11,7 @@
 namespace stepcast::cli {
 namespace {
 
+// Orders of more take seconds and gigabytes; a browser shows no more rectangles than the second.
 constexpr std::int64_t most_units = 1 << 18, most_drawn = 1 << 16;
 
 const PipelineSchedule& schedule_of(const std::string& text) {
@@ -64,12 +65,14 @@ PipelineShape shape_of(const ScheduleOptions& options, const PipelineSchedule& s
   PipelineShape shape;
   shape.stages = count("--pp", options.pp, 1);
   shape.micro_batches = count("--micro-batches", options.micro_batches, 1);
+  // What is not given is the least that the schedule serves.
   shape.chunks = count("--vpp", options.vpp, schedule.chunks.low);
   shape.slices = count("--slices", options.slices, schedule.slices.low);
   shape.group = count("--group", options.group, shape.stages);
   shape.warm_up = warm_up_of(options.warmup);
   shape.put_off = count("--put-off", options.put_off, 0);
   shape.placement = schedule.placement;
+  // In doubles: the product of four counts may pass 64 bits.
   const double units = static_cast<double>(shape.stages) * static_cast<double>(shape.chunks) *
                        static_cast<double>(shape.micro_batches) * static_cast<double>(shape.slices);
   if (units > static_cast<double>(most_units)) {
@@ -137,6 +140,7 @@ Subject written_schedule(const ScheduleOptions& options) {
   require_kind(file_kind(load_document(options.schedule, search)), FileKind::orders,
                options.schedule);
   OrderTable table = read_order_table(options.schedule, search);
+  // A file may pair units, and knows no groups of visits.
   return {table.shape, std::move(table.orders), false, true};
 }
 

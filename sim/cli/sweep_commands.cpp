@@ -1,8 +1,7 @@
 #include "sweep_commands.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include "command_line.hpp"
+#include "option.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -11,14 +10,12 @@ constexpr const char* all_inputs =
     "list every key that differs, those that presets and defaults bring, too";
 
 void add_tables(CLI::App* sub, std::string& csv, std::string& json) {
-  sub->add_option("--csv", csv, "write the points as CSV, - for stdout instead of the table")
-      ->type_name("FILE");
+  option(sub, "--csv FILE", csv, "write the points as CSV, - for stdout instead of the table");
   CommandLine::json(sub, json);
 }
 
 void add_workers(CLI::App* sub, std::string& workers) {
-  sub->add_option("-j,--jobs", workers, "processes at a time, default one per processor")
-      ->type_name("N");
+  option(sub, "-j,--jobs N", workers, "processes at a time, default one per processor");
 }
 
 void add_sweep(CommandLine& line) {
@@ -37,11 +34,8 @@ void add_results(CommandLine& line) {
       "results", "show what is in a store of sweeps; results merge TARGET STORE... joins stores",
       "stepcast results results.sqlite --where 'mfu > 0.4 AND tp = 8' --csv -",
       [options] { return results(*options); });
-  sub->add_option("store", options->stores, "store, or: merge TARGET STORE...")
-      ->required()
-      ->type_name("STORE");
-  sub->add_option("--where", options->where, "SQL expression over the columns of the CSV")
-      ->type_name("SQL");
+  required(sub, "store STORE", options->stores, "store, or: merge TARGET STORE...");
+  option(sub, "--where SQL", options->where, "SQL expression over the columns of the CSV");
   add_row_options(sub, options->sort, options->best, options->pareto);
   add_tables(sub, options->csv, options->json);
 }
@@ -52,12 +46,9 @@ void add_scale(CommandLine& line) {
       "scale", "how a scenario scales over devices: efficiency, and what grows",
       "stepcast scale scenarios/telechat3-105b-4096.yaml --devices 256..8192 --svg curve.svg",
       [options] { return scale(*options); });
-  sub->add_option("file", options->file,
-                  "scenario or launch file, or sweep file that varies cluster.devices")
-      ->required()
-      ->type_name("FILE");
-  sub->add_option("--devices", options->devices, "128..8192 doubles, 128,1024,7968 lists")
-      ->type_name("LIST");
+  required(sub, "file FILE", options->file,
+           "scenario or launch file, or sweep file that varies cluster.devices");
+  option(sub, "--devices LIST", options->devices, "128..8192 doubles, 128,1024,7968 lists");
   sub->add_flag("--weak", options->weak, "keep the tokens per device (default)");
   sub->add_flag("--strong", options->strong, "keep the global batch");
   CommandLine::overrides(sub, options->overrides);
@@ -65,18 +56,14 @@ void add_scale(CommandLine& line) {
   CommandLine::presets_of(sub, options->overrides);
   CommandLine::launch_kind(sub, options->launch);
   add_workers(sub, options->workers);
-  sub->add_option("--store", options->store, "keep results here, simulate only what is missing")
-      ->type_name("FILE");
+  option(sub, "--store FILE", options->store, "keep results here, simulate only what is missing");
   sub->add_flag("--accept-builds", options->accept_builds,
                 "take rows of the store that other builds made, and label them");
-  sub->add_option("--report", options->report, "write a page that shows the points (.html)")
-      ->type_name("FILE");
-  sub->add_option("--seeds", options->seeds,
-                  "run so many seeds at each size: mean step, and a band of 10 % to 90 %")
-      ->type_name("N");
-  sub->add_option("--svg", options->svg,
-                  "write the curves as SVG, - for stdout instead of the table")
-      ->type_name("FILE");
+  option(sub, "--report FILE", options->report, "write a page that shows the points (.html)");
+  option(sub, "--seeds N", options->seeds,
+         "run so many seeds at each size: mean step, and a band of 10 % to 90 %");
+  option(sub, "--svg FILE", options->svg,
+         "write the curves as SVG, - for stdout instead of the table");
   add_tables(sub, options->csv, options->json);
   CommandLine::presets(sub, *options);
 }
@@ -87,27 +74,19 @@ void add_check(CommandLine& line) {
       line.command("check", "compare scenarios with what they expect; exit 1 where one fails",
                    "stepcast check scenarios/regression --junit check.xml",
                    [options] { return check(*options); });
-  sub->add_option("paths", options->paths, "scenarios with expect:, or folders of them")
-      ->required()
-      ->type_name("PATH");
+  required(sub, "paths PATH", options->paths, "scenarios with expect:, or folders of them");
   add_workers(sub, options->workers);
   sub->add_flag("--update", options->update, "write what came out into the files, in place");
-  sub->add_option("--filter", options->filters,
-                  "only files whose path fits this pattern, '*105b*' (repeatable)")
-      ->type_name("PATTERN")
-      ->allow_extra_args(false);
+  repeated(sub, "--filter PATTERN", options->filters,
+           "only files whose path fits this pattern, '*105b*' (repeatable)");
   CommandLine::engine(sub, options->overrides);
-  sub->add_option("--tolerance", options->tolerance,
-                  "how far off every value may be, 2%, in place of its own tolerance")
-      ->type_name("P%");
-  sub->add_option("--junit", options->junit,
-                  "write a JUnit report, - for stdout instead of the table")
-      ->type_name("FILE");
-  sub->add_option("--markdown", options->markdown,
-                  "write a summary in Markdown, - for stdout instead of the table")
-      ->type_name("FILE");
-  sub->add_option("--report", options->report, "write a page that shows it (.html)")
-      ->type_name("FILE");
+  option(sub, "--tolerance P%", options->tolerance,
+         "how far off every value may be, 2%, in place of its own tolerance");
+  option(sub, "--junit FILE", options->junit,
+         "write a JUnit report, - for stdout instead of the table");
+  option(sub, "--markdown FILE", options->markdown,
+         "write a summary in Markdown, - for stdout instead of the table");
+  option(sub, "--report FILE", options->report, "write a page that shows it (.html)");
   sub->add_flag("--annotations", options->annotations,
                 "print what failed as annotations of GitHub, too");
   CommandLine::presets(sub, *options);
@@ -115,11 +94,9 @@ void add_check(CommandLine& line) {
 
 /// What launch files leave open, where `--devices` and `--cluster` would be of one side.
 void add_launch(CLI::App* sub, std::vector<std::string>& launch) {
-  sub->add_option("--launch", launch,
-                  "of launch files: cluster=PRESET, devices=N, from=KIND, deepspeed=FILE "
-                  "(repeatable)")
-      ->type_name("K=V")
-      ->allow_extra_args(false);
+  repeated(sub, "--launch K=V", launch,
+           "of launch files: cluster=PRESET, devices=N, from=KIND, deepspeed=FILE "
+           "(repeatable)");
 }
 
 void add_diff(CommandLine& line) {
@@ -129,11 +106,8 @@ void add_diff(CommandLine& line) {
                    "stepcast diff scenarios/telechat3-105b-4096.yaml "
                    "scenarios/what-if/telechat3-105b-ep64.yaml",
                    [options] { return diff(*options); });
-  sub->add_option("before", options->before, "scenario or launch file, or result of run --json")
-      ->required()
-      ->type_name("A");
-  sub->add_option("after", options->after, "what it is compared with; without it A with --set")
-      ->type_name("B");
+  required(sub, "before A", options->before, "scenario or launch file, or result of run --json");
+  option(sub, "after B", options->after, "what it is compared with; without it A with --set");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
   add_launch(sub, options->launch);
@@ -148,28 +122,22 @@ void add_compare(CommandLine& line) {
                                "stepcast compare scenarios/telechat3-105b-4096.yaml --set "
                                "parallel.vpp=4 --set 'parallel.tp=4; parallel.dp=auto'",
                                [options] { return compare(*options); });
-  sub->add_option("files", options->files,
-                  "scenarios or launch files, or results of run --json; or a scenario and a "
-                  "profile (folder, "
-                  "kernel_details.csv, "
-                  "Chrome trace)")
-      ->required()
-      ->type_name("A B C");
-  sub->add_option("--set", options->variants,
-                  "one more side: A with these keys, 'a.b=1; c.d=2' (repeatable); beside a profile "
-                  "they change A")
-      ->type_name("K=V")
-      ->allow_extra_args(false);
+  required(sub, "files A B C", options->files,
+           "scenarios or launch files, or results of run --json; or a scenario and a "
+           "profile (folder, "
+           "kernel_details.csv, "
+           "Chrome trace)");
+  repeated(sub, "--set K=V", options->variants,
+           "one more side: A with these keys, 'a.b=1; c.d=2' (repeatable); beside a profile "
+           "they change A");
   CommandLine::engine(sub, options->engine);
   CommandLine::presets_of(sub, options->variants, PresetCount::several);
   add_launch(sub, options->launch);
   sub->add_flag("--inputs", options->inputs, all_inputs);
-  sub->add_option("--rank", options->rank, "rank that was profiled, default 0")->type_name("N");
-  sub->add_option("--report", options->report, "write a page that shows it (.html)")
-      ->type_name("FILE");
-  sub->add_option("--markdown", options->markdown,
-                  "write the table as Markdown, - for stdout instead of the table")
-      ->type_name("FILE");
+  option(sub, "--rank N", options->rank, "rank that was profiled, default 0");
+  option(sub, "--report FILE", options->report, "write a page that shows it (.html)");
+  option(sub, "--markdown FILE", options->markdown,
+         "write the table as Markdown, - for stdout instead of the table");
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }

@@ -7,7 +7,6 @@
 
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
-#include "stepcast/sim/forecast/prepare.hpp"
 
 namespace stepcast::cli {
 namespace {

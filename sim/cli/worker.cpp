@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <climits>
 #include <csignal>
 #include <cstring>
 #include <deque>

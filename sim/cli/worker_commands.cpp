@@ -1,6 +1,5 @@
-#include <CLI/CLI.hpp>
-
 #include "command_line.hpp"
+#include "option.hpp"
 #include "serve.hpp"
 #include "worker.hpp"
 
@@ -21,17 +20,12 @@ void add_worker(CommandLine& line) {
       "echo '{\"id\": 1, \"arguments\": [\"run\", \"ideal-pipeline.yaml\", \"--json\", "
       "\"-\"]}' | stepcast worker",
       [options] { return worker(*options, answer); });
-  sub->add_option("-j,--jobs", options->workers, "requests at a time, default: all processors")
-      ->type_name("N");
-  sub->add_option("--memory", options->memory, "most memory of one request, default: no limit")
-      ->type_name("SIZE");
-  sub->add_option("--seconds", options->seconds, "longest time of one request, default: no limit")
-      ->type_name("N");
+  option(sub, "-j,--jobs N", options->workers, "requests at a time, default: all processors");
+  option(sub, "--memory SIZE", options->memory, "most memory of one request, default: no limit");
+  option(sub, "--seconds N", options->seconds, "longest time of one request, default: no limit");
   sub->add_flag("--no-files", options->no_files, "requests write no files");
   sub->add_flag("--confined", options->confined, "requests read presets only, and --folder");
-  sub->add_option("--folder", options->folders, "folder that --confined allows (repeatable)")
-      ->type_name("DIR")
-      ->allow_extra_args(false);
+  repeated(sub, "--folder DIR", options->folders, "folder that --confined allows (repeatable)");
 }
 
 void add_choices(CommandLine& line) {
@@ -41,10 +35,9 @@ void add_choices(CommandLine& line) {
       "stepcast choices scenarios/telechat3-36b-2048.yaml parallel.tp=4,8,16 --set "
       "parallel.dp=auto",
       [options] { return choices(*options); });
-  sub->add_option("scenario", options->scenario, "scenario or launch file, - for standard input")
-      ->required()
-      ->type_name("SCENARIO");
-  sub->add_option("keys", options->keys, "path.to.key=value,value")->required()->type_name("K=V,V");
+  required(sub, "scenario SCENARIO", options->scenario,
+           "scenario or launch file, - for standard input");
+  required(sub, "keys K=V,V", options->keys, "path.to.key=value,value");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
   CommandLine::launch_size(sub, options->launch);
@@ -61,15 +54,10 @@ void add_serve(CommandLine& line) {
                   "port, 0 for any free one; default: 8471 or the next free");
   sub->add_option("--host", options->host,
                   "address to listen on; anything but loopback lets others use this machine");
-  sub->add_option("--allow-host", options->allowed_hosts,
-                  "name under which browsers may ask, with --host (repeatable)")
-      ->type_name("NAME[:PORT]")
-      ->allow_extra_args(false);
-  sub->add_option("--folder", options->folders, "folder of scenarios and presets (repeatable)")
-      ->type_name("DIR")
-      ->allow_extra_args(false);
-  sub->add_option("-j,--jobs", options->workers, "forecasts at a time, default: all processors")
-      ->type_name("N");
+  repeated(sub, "--allow-host NAME[:PORT]", options->allowed_hosts,
+           "name under which browsers may ask, with --host (repeatable)");
+  repeated(sub, "--folder DIR", options->folders, "folder of scenarios and presets (repeatable)");
+  option(sub, "-j,--jobs N", options->workers, "forecasts at a time, default: all processors");
   sub->add_flag("--open", options->opens, "open the page in the browser");
 }
 

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 /// With what the system says, since a full disk is no missing folder.
 [[noreturn]] void refuse(const std::string& path, int error) {
+  // These can be mended by another path, others cannot.
   const bool place = error == ENOENT || error == EACCES || error == ENOTDIR;
   throw InputError(
       {Diagnostic{{path},
@@ -38,6 +39,7 @@ class Sink {
   virtual void write(std::string_view text) {
     while (!text.empty() && error_ == 0) {
       const ssize_t n = ::write(file_, text.data(), text.size());
+      // A signal, as of a resized terminal, interrupts a write without harm.
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return fail(errno);
       text.remove_prefix(static_cast<std::size_t>(n));
@@ -69,6 +71,7 @@ class GzipSink : public Sink {
   void write(std::string_view text) override {
     if (error() != 0 || text.empty()) return;
     errno = 0;
+    // zlib sets errno only where the system failed: 0 becomes EIO.
     if (gzwrite(gzip_, text.data(), static_cast<unsigned>(text.size())) <= 0) fail(errno);
   }
   void close() override {
@@ -110,6 +113,7 @@ class Draft {
   int file() const { return file_; }
   /// Whether it took the place of what was there; errno says why not.
   bool publish() {
+    // The file has no name yet. A link cannot replace a file, a rename can: hence both.
     if (!named_) {
       const std::string self = "/proc/self/fd/" + std::to_string(file_);
       unlink(beside_.c_str());  // of a process of the same number that died between link and rename
@@ -117,6 +121,7 @@ class Draft {
         return false;
       named();
     }
+    // Readers see the old file or the new one, never a part.
     if (rename(beside_.c_str(), target_.c_str()) != 0) return false;
     named_ = false;
     return true;
@@ -133,9 +138,11 @@ class Draft {
   void take_over_rights() const {
     struct stat before {};
     if (stat(target_.c_str(), &before) != 0 || !S_ISREG(before.st_mode)) return;
+    // Group before owner: who gives a file away may no longer change it.
     const bool group = fchown(file_, static_cast<uid_t>(-1), before.st_gid) == 0;
     const bool owner = fchown(file_, before.st_uid, static_cast<gid_t>(-1)) == 0;
     constexpr mode_t all = 07777, plain = 0777, of_group = 070, of_others = 07;
+    // A set-user-id bit would give the rights of another user.
     mode_t mode = before.st_mode & (group && owner ? all : plain);
     // Another group may do what everybody may.
     if (!group) mode = (mode & ~of_group) | ((mode & of_others) << 3);
@@ -178,6 +185,7 @@ void write_pieces(const std::string& path, Form form, const PieceWriter& body) {
   const bool gzip = form == Form::by_name && path.ends_with(".gz");
   const fs::file_status status = fs::status(path, failure);
   if (fs::exists(status) && fs::is_other(status)) return write_in_place(path, gzip, body);
+  // A link stays a link: what it leads to is replaced.
   Draft draft(fs::is_regular_file(status) ? fs::canonical(path, failure) : fs::path(path));
   if (draft.file() < 0) refuse(path, errno);
   if (const int error = fill(draft.file(), gzip, body); error != 0) refuse(path, error);

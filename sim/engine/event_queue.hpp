@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 namespace stepcast {

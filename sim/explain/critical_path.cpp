@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <span>
 
@@ -30,6 +29,8 @@ class PathReader {
     const double begin = first_counted();
     const auto path = graph_.critical_path();
     for (std::size_t i = 1; i < path.size(); ++i) {
+      // The first of several steps fills pipelines and queues; the path is shown of those behind
+      // it.
       const double from = std::max(begin, graph_.date(path[i - 1])), to = graph_.date(path[i]);
       if (to > from) step(path[i - 1], path[i], from, to);
     }
@@ -47,6 +48,7 @@ class PathReader {
   double first_counted() const {
     double end = 0;
     if (run_.forecast.timeline.steps.size() < 2) return end;
+    // Steps of several ranks end at dates of their own: the last one counts.
     for (const auto& rank : run_.recording.ranks) end = std::max(end, rank.step_ends.front());
     return end;
   }
@@ -95,6 +97,8 @@ void PathReader::add(std::uint32_t c, double from, double to, const std::string&
                      const std::string& label) {
   categories_[category] += to - from;
   auto& spans = result_.spans;
+  // Neighbours of one kind are one span: a reader looks for what holds the step up, not for
+  // vertices.
   const bool goes_on =
       !spans.empty() && spans.back().rank_class == c && spans.back().category == category;
   if (goes_on) {
@@ -106,6 +110,7 @@ void PathReader::add(std::uint32_t c, double from, double to, const std::string&
 
 void PathReader::step(Vertex before, Vertex vertex, double from, double to) {
   const ExecutedGraph::Place place =
+      // The sink is of no rank; what ends there is of the vertex before it.
       vertex == graph_.sink() ? graph_.place(before) : graph_.place(vertex);
   if (place.communication) return communication(place, from, to);
   const Recording::Entry& entry = run_.recording.ranks[place.rank_class].entries[place.index];
@@ -142,6 +147,7 @@ void PathReader::communication(const ExecutedGraph::Place& place, double from, d
   if (static_cast<ExecutedGraph::Moment>(place.part) == ExecutedGraph::Moment::arrival) {
     links_["latency"] += to - from;
   } else {
+    // A flow loads several links; its time belongs to those that were full.
     for (const CommunicationShare& share : communication_shares(run_, c, to - from))
       links_[share.where] += share.seconds;
   }
@@ -199,6 +205,7 @@ void PathReader::segment(Vertex before, const ExecutedGraph::Place& place, doubl
     for (std::size_t i = 0; i < operators.size(); ++i) {
       const double device = clocks.device;
       clocks = issue_operator(clocks, operators[i], speed);
+      // The device had work already: this launch held nobody up.
       if (clocks.worker + operators[i].launch <= device) continue;
       first = i;
       ready = std::clamp(clocks.worker + operators[i].launch, from, to);
@@ -218,6 +225,7 @@ void PathReader::computed(std::uint32_t c, std::uint32_t segment, std::size_t fi
   double work = 0;
   for (std::size_t i = first; i < operators.size(); ++i) work += operators[i].device;
   for (std::size_t i = first; i < operators.size(); ++i) {
+    // Jitter and slow devices stretch all operators of a segment alike, so that shares stay.
     const double share = work > 0 ? operators[i].device / work : i == first ? 1 : 0;
     operators_[operator_name(program(c), segment, i)] += (to - from) * share;
   }

@@ -43,8 +43,11 @@ ExecutedGraph::ExecutedGraph(const RecordedRun& run) : run_{run} {
 }
 
 void ExecutedGraph::number() {
+  // Vertex 0 is the source. Each entry of a rank has three vertices, one for each clock, and each
+  // communication three, for its moments.
   Vertex next = 1;
   for (const Recording::RankRecord& rank : run_.recording.ranks) {
+    // The last entry closes the record; it did nothing.
     expects(!rank.entries.empty(), "every rank class is recorded");
     const auto entries = static_cast<std::uint32_t>(rank.entries.size() - 1);
     first_.push_back(next);
@@ -90,6 +93,8 @@ bool ExecutedGraph::same(double a, double b) const {
 }
 
 void ExecutedGraph::arc(Vertex from, Vertex to, double weight) {
+  // In the max-plus matrix of a segment minus infinity says that one clock does not wait for
+  // another.
   if (std::isfinite(weight)) arcs_.push_back({from, to, weight});
 }
 
@@ -105,6 +110,7 @@ ExecutedGraph::Vertex ExecutedGraph::device_by(std::uint32_t c, std::uint32_t en
                                                double time) const {
   const auto& entries = run_.recording.ranks[c].entries;
   const auto end = entries.begin() + entry;
+  // The last entry whose device clock is not past `time`: who waited until then waited for it.
   const auto later =
       std::upper_bound(entries.begin(), end, time,
                        [](double t, const Recording::Entry& e) { return t < e.after.device; });
@@ -142,6 +148,7 @@ void ExecutedGraph::add_segment(std::uint32_t c, std::uint32_t e) {
   const Recording::RankRecord& rank = run_.recording.ranks[c];
   const Recording::Entry& entry = rank.entries[e];
   const Segment& segment = run_.programs[run_.network.classes.stage[c].value].segments[entry.what];
+  // What jitter and slow devices made of the segment is one factor on its device times.
   const double ideal = segment.device_time();
   const SegmentMatrix m = segment.matrix({ideal > 0 ? entry.worked / ideal : 1, rank.host_speed});
   const Clocks from = clocks_before(c, e), planned = m.apply(from), &after = entry.after;
@@ -150,6 +157,7 @@ void ExecutedGraph::add_segment(std::uint32_t c, std::uint32_t e) {
   if (same(planned.main, after.main)) {
     arc(before(c, e, Clock::main), main, m.main);
   } else {
+    // The main thread stood before a full queue until the device had finished an earlier operator.
     const Vertex freed = device_by(c, e, after.main);
     arc(freed, main, after.main - date(freed));
   }
@@ -164,6 +172,7 @@ void ExecutedGraph::add_segment(std::uint32_t c, std::uint32_t e) {
     arc(before(c, e, Clock::worker), device, m.worker_device);
     arc(before(c, e, Clock::main), device, m.main_device);
   } else if (!same(from.device + m.device, after.device)) {
+    // Neither the matrix nor the device alone explains the date: the last launch does.
     arc(worker, device, after.device - after.worker);
   }
 }
@@ -171,6 +180,7 @@ void ExecutedGraph::add_segment(std::uint32_t c, std::uint32_t e) {
 void ExecutedGraph::add_issue(std::uint32_t c, std::uint32_t e) {
   const Clocks from = clocks_before(c, e), &after = run_.recording.ranks[c].entries[e].after;
   const Vertex main = at(c, e, Clock::main), worker = at(c, e, Clock::worker);
+  // The worker takes a call up when both it and the main thread are ready.
   const double spent = after.worker - std::max(from.worker, after.main);
   arc(before(c, e, Clock::main), main, after.main - from.main);
   arc(before(c, e, Clock::worker), worker, spent);
@@ -184,6 +194,8 @@ void ExecutedGraph::add_wait(std::uint32_t c, std::uint32_t e) {
   carry(c, e, Clock::worker);
   carry(c, e, Clock::device);
   const Vertex device = at(c, e, Clock::device);
+  // What was waited for is known where the wait lasted; else the device was ahead, or held by the
+  // host.
   if (entry.communication != Recording::none) {
     arc(at(entry.communication, Moment::arrival), device, 0);
   } else if (same(entry.after.device, entry.after.main)) {
@@ -204,6 +216,8 @@ void ExecutedGraph::add_sync(std::uint32_t c, std::uint32_t e) {
   const Clocks from = clocks_before(c, e);
   const Recording::Entry& entry = run_.recording.ranks[c].entries[e];
   if (entry.copied >= 0) {
+    // A copy to the host ends when the device has reached it; the host goes on from the later of
+    // both.
     const double own = entry.after.main - std::max(from.main, entry.copied);
     const Vertex freed = device_by(c, e, entry.copied);
     arc(before(c, e, Clock::main), at(c, e, Clock::main), own);
@@ -213,6 +227,7 @@ void ExecutedGraph::add_sync(std::uint32_t c, std::uint32_t e) {
   }
   const double cost = run_.recording.ranks[c].entries[e].after.main -
                       std::max({from.main, from.worker, from.device});
+  // A synchronisation waits for all three clocks, and costs the same behind each.
   for (const Clock clock : clocks) arc(before(c, e, clock), at(c, e, Clock::main), cost);
   carry(c, e, Clock::worker);
   carry(c, e, Clock::device);
@@ -229,13 +244,16 @@ void ExecutedGraph::add_communication(std::uint32_t index) {
   const Recording::Member* members = run_.recording.members_of(c);
   const Vertex start = at(index, Moment::start);
   for (const Recording::Member* m = members; m != members + c.members; ++m) {
+    // A member of a rank that was not recorded gives no date.
     if (m->entry == Recording::none) continue;
     const StageProgram& program = run_.programs[run_.network.classes.stage[m->rank_class].value];
     const OperatorCost& cost =
         m->call == Recording::none ? program.send_issue : program.calls[m->call].issue;
     arc(at(m->rank_class, m->entry, Clock::worker), start, cost.launch);
+    // A collective starts when its last member does: each arc is one of them.
     if (run_.recording.ranks[m->rank_class].entries[m->entry].after_compute)
       arc(at(m->rank_class, m->entry, Clock::device), start, 0);
+    // Streams work in order.
     if (m->before != Recording::none) arc(at(m->before, Moment::end), start, 0);
   }
   arc(start, at(index, Moment::end), c.end - c.start);
@@ -269,12 +287,14 @@ void ExecutedGraph::solve() {
     for (const auto& edge : boost::make_iterator_range(out_edges(v, graph))) {
       const auto to = static_cast<Vertex>(target(edge, graph));
       const double date = longest_[v] + graph[edge];
+      // The first of equals stays, so that the path is the same on every machine.
       if (date <= longest_[to]) continue;
       longest_[to] = date;
       from_[to] = v;
     }
   }
   slack_.assign(vertices_, std::numeric_limits<double>::infinity());
+  // How much later a vertex may be without moving the sink.
   slack_[sink()] = 0;
   for (const Vertex v : order) {
     for (const auto& edge : boost::make_iterator_range(out_edges(v, graph))) {

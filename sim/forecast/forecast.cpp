@@ -1,7 +1,6 @@
 #include "stepcast/sim/forecast/forecast.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "expert_module.hpp"
 #include "fleet_step.hpp"
@@ -17,9 +16,7 @@
 #include "stepcast/sim/engine/engine.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/memory_forecast.hpp"
-#include "stepcast/sim/forecast/stage_programs.hpp"
 #include "stepcast/sim/network/network_map.hpp"
-#include "stepcast/sim/replay/replay.hpp"
 #include "stepcast/topology/collisions.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/relocation.hpp"

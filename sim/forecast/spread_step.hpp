@@ -1,5 +1,4 @@
 #pragma once
-#include <cstdint>
 
 #include "step_setup.hpp"
 #include "stepcast/sim/replay/worst_replicas.hpp"

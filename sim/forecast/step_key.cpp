@@ -1,7 +1,5 @@
 #include "stepcast/sim/forecast/step_key.hpp"
 
-#include <cmath>
-
 #include "fleet_step.hpp"
 #include "step_setup.hpp"
 #include "stepcast/base/canonical.hpp"

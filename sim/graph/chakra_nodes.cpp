@@ -2,11 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <fstream>
 #include <map>
-#include <set>
-#include <sstream>
-#include <variant>
 
 #include "chakra_wire.hpp"
 #include "graph_names.hpp"

@@ -1,7 +1,6 @@
 #include "arguments.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "stepcast/base/text.hpp"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "stepcast/base/foreign_document.hpp"
 #include "stepcast/base/text.hpp"
 
 // DeepSpeed's JSON: batches, sharding, precision.

@@ -1,6 +1,5 @@
 #pragma once
 #include <concepts>
-#include <map>
 #include <set>
 
 #include "arguments.hpp"

@@ -2,51 +2,87 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
+
+#include "stepcast/base/errors.hpp"
 
 namespace stepcast::launch {
 namespace {
 
-const std::array<FlagTable, 14>& tables() {
-  static const std::array<FlagTable, 14> all{
-      {{Framework::megatron, "megatron", "Megatron-LM", megatron_flags(), megatron_ignored(), "--"},
-       {Framework::mindspeed, "mindspeed", "MindSpeed-LLM", mindspeed_flags(), mindspeed_ignored(),
-        "--"},
-       {Framework::mindformers, "mindformers", "MindFormers", mindformers_flags(),
-        mindformers_ignored(), ""},
-       {Framework::torchtitan, "torchtitan", "torchtitan", torchtitan_flags(), torchtitan_ignored(),
-        ""},
-       {Framework::nemo, "nemo", "NeMo and Megatron-Bridge", nemo_flags(), nemo_ignored(), ""},
-       {Framework::megatron_deepspeed, "megatron-deepspeed", "Megatron-DeepSpeed",
-        megatron_deepspeed_flags(), megatron_deepspeed_ignored(), "--"},
-       {Framework::deepspeed, "deepspeed", "DeepSpeed's JSON", deepspeed_flags(),
-        deepspeed_ignored(), ""},
-       {Framework::flagscale, "flagscale", "FlagScale", flagscale_flags(), flagscale_ignored(),
-        "--"},
-       {Framework::primus, "primus", "Primus", primus_flags(), primus_ignored(), "--"},
-       {Framework::mindspeed_fsdp2, "mindspeed-fsdp2", "MindSpeed-LLM's FSDP2",
-        mindspeed_fsdp2_flags(), mindspeed_fsdp2_ignored(), ""},
-       {Framework::trainer, "trainer", "the Trainer of Transformers", trainer_flags(),
-        trainer_ignored(), "--"},
-       {Framework::llama_factory, "llama-factory", "LLaMA-Factory", llama_factory_flags(),
-        llama_factory_ignored(), ""},
-       {Framework::axolotl, "axolotl", "axolotl", axolotl_flags(), axolotl_ignored(), ""},
-       {Framework::ms_swift, "ms-swift", "ms-swift", ms_swift_flags(), ms_swift_ignored(), "--"}}};
+using Cells = std::array<std::string_view, 6>;
+
+/// Cells of a row, with ` | ` between them; those that are left out are empty.
+Cells cells_of(std::string_view line) {
+  Cells cells;
+  for (std::string_view& cell : cells) {
+    const std::size_t end = std::min(line.find(" | "), line.size());
+    cell = line.substr(0, end);
+    line.remove_prefix(std::min(end + 3, line.size()));
+  }
+  return cells;
+}
+
+/// The member of an enum whose names are listed in its order.
+template <class Enum>
+Enum named(std::initializer_list<std::string_view> names, std::string_view name) {
+  const auto* found = std::ranges::find(names, name);
+  expects(found != names.end(), "every word of a table of flags is known");
+  return static_cast<Enum>(found - names.begin());
+}
+
+Flag flag_of(const Cells& cells) {
+  constexpr std::string_view below = " section";
+  std::string_view word = cells[2];
+  const bool section = word.ends_with(below);
+  if (section) word.remove_suffix(below.size());
+  // A count that is the value of the key as it stands is taken, too.
+  const bool direct = word == "direct";
+  return {cells[0],
+          named<Arity>({"none", "one", "any"}, cells[1]),
+          named<Treatment>({"taken", "ignored", "unmodelled", "refused", "lacking"},
+                           direct ? "taken" : word),
+          cells[3],
+          cells[4],
+          direct,
+          cells[5],
+          section};
+}
+
+/// The tables of the text that CMake makes of one file a framework: `table | name | title | prefix`
+/// begins one, `ignored | reason | names` is a group, and every other line is a flag.
+std::vector<FlagTable> read_tables(std::string_view text) {
+  std::vector<FlagTable> tables;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty() || line.front() == '#') continue;
+    const Cells cells = cells_of(line);
+    if (cells[0] == "table")
+      tables.push_back({static_cast<Framework>(tables.size()), cells[1], cells[2], cells[3]});
+    else if (cells[0] == "ignored")
+      tables.back().ignored.push_back({cells[1], cells[2]});
+    else
+      tables.back().flags.push_back(flag_of(cells));
+  }
+  return tables;
+}
+
+const std::vector<FlagTable>& tables() {
+  static const std::vector<FlagTable> all = read_tables(flag_text());
   return all;
 }
 
 std::optional<Flag> ignored_in(const FlagTable& table, std::string_view name,
                                std::string_view bare) {
-  if (bare.empty() || bare.find(' ') != std::string_view::npos) return {};
-  for (const IgnoredFlags& group : table.ignored) {
-    for (std::size_t at = group.names.find(bare); at != std::string_view::npos;
-         at = group.names.find(bare, at + 1)) {
-      const std::size_t end = at + bare.size();
-      const bool begins = at == 0 || group.names[at - 1] == ' ';
-      if (begins && (end == group.names.size() || group.names[end] == ' '))
-        return Flag{name, Arity::any, Treatment::ignored, {}, group.reason};
-    }
-  }
-  return {};
+  std::optional<Flag> found;
+  for (const IgnoredFlags& group : table.ignored)
+    each_name(group, [&](std::string_view known, Numbers numbers) {
+      if (known != bare) return;
+      found = Flag{name, Arity::any, Treatment::ignored, {}, group.reason};
+      found->numbers = numbers;
+    });
+  return found;
 }
 
 std::optional<Flag> find_in(const FlagTable& table, std::string_view name) {
@@ -89,13 +125,10 @@ std::vector<std::string> flag_names(Framework framework) {
   std::vector<std::string> all;
   const auto add = [&all](const FlagTable& table) {
     for (const Flag& flag : table.flags) all.emplace_back(flag.name);
-    for (const IgnoredFlags& group : table.ignored) {
-      for (std::size_t at = 0; at < group.names.size();) {
-        const std::size_t end = std::min(group.names.find(' ', at), group.names.size());
-        all.push_back(std::string(table.prefix) + std::string(group.names.substr(at, end - at)));
-        at = end + 1;
-      }
-    }
+    for (const IgnoredFlags& group : table.ignored)
+      each_name(group, [&](std::string_view name, Numbers) {
+        all.push_back(std::string(table.prefix) + std::string(name));
+      });
   };
   add(flag_table(framework));
   if (knows_megatron(framework)) add(flag_table(Framework::megatron));

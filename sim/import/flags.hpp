@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -38,6 +39,14 @@ enum class Treatment {
 /// Words that a flag takes.
 enum class Arity { none, one, any };
 
+/// Numbers that a framework takes where they change neither time nor memory.
+enum class Numbers {
+  usual,  ///< 0 or more, and -1 for all or none
+  any,
+  share,  ///< 0 to 1
+  above,  ///< above 0
+};
+
 struct Flag {
   std::string_view name;
   Arity arity = Arity::one;
@@ -51,22 +60,42 @@ struct Flag {
   std::string_view neutral = {};
   /// Of a tree: all keys below it are meant.
   bool section = false;
+  Numbers numbers = Numbers::usual;
 };
 
 /// Names of flags that change neither time nor memory, for one reason.
 struct IgnoredFlags {
   std::string_view reason;
-  std::string_view names;  ///< with blanks between them, without the dashes
+  /// With blanks between them, without the dashes. Behind a colon the numbers that are not the
+  /// usual ones: `seed:any`.
+  std::string_view names;
 };
+
+/// Calls `take(name, numbers)` for each name of a group.
+template <typename Take>
+void each_name(const IgnoredFlags& group, const Take& take) {
+  for (std::size_t at = 0; at < group.names.size();) {
+    const std::size_t end = std::min(group.names.find(' ', at), group.names.size());
+    const std::string_view word = group.names.substr(at, end - at);
+    const std::size_t colon = std::min(word.find(':'), word.size());
+    const std::string_view numbers = word.substr(colon);
+    if (!word.empty())
+      take(word.substr(0, colon), numbers == ":any"     ? Numbers::any
+                                  : numbers == ":share" ? Numbers::share
+                                  : numbers == ":above" ? Numbers::above
+                                                        : Numbers::usual);
+    at = end + 1;
+  }
+}
 
 struct FlagTable {
   Framework framework;
   std::string_view name;   ///< as --from has it
   std::string_view title;  ///< as people call it
-  std::span<const Flag> flags;
-  std::span<const IgnoredFlags> ignored;
   /// What stands in front of names of `ignored`.
   std::string_view prefix;
+  std::vector<Flag> flags = {};
+  std::vector<IgnoredFlags> ignored = {};
 };
 
 const FlagTable& flag_table(Framework framework);
@@ -77,33 +106,8 @@ std::optional<Flag> find_flag(Framework framework, std::string_view name);
 /// All names that a framework knows, for "did you mean".
 std::vector<std::string> flag_names(Framework framework);
 
-std::span<const Flag> megatron_flags();
-std::span<const IgnoredFlags> megatron_ignored();
-std::span<const Flag> mindspeed_flags();
-std::span<const IgnoredFlags> mindspeed_ignored();
-std::span<const Flag> mindformers_flags();
-std::span<const IgnoredFlags> mindformers_ignored();
-std::span<const Flag> torchtitan_flags();
-std::span<const IgnoredFlags> torchtitan_ignored();
-std::span<const Flag> nemo_flags();
-std::span<const IgnoredFlags> nemo_ignored();
-std::span<const Flag> megatron_deepspeed_flags();
-std::span<const IgnoredFlags> megatron_deepspeed_ignored();
-std::span<const Flag> deepspeed_flags();
-std::span<const IgnoredFlags> deepspeed_ignored();
-std::span<const Flag> flagscale_flags();
-std::span<const IgnoredFlags> flagscale_ignored();
-std::span<const Flag> primus_flags();
-std::span<const IgnoredFlags> primus_ignored();
-std::span<const Flag> mindspeed_fsdp2_flags();
-std::span<const IgnoredFlags> mindspeed_fsdp2_ignored();
-std::span<const Flag> trainer_flags();
-std::span<const IgnoredFlags> trainer_ignored();
-std::span<const Flag> llama_factory_flags();
-std::span<const IgnoredFlags> llama_factory_ignored();
-std::span<const Flag> axolotl_flags();
-std::span<const IgnoredFlags> axolotl_ignored();
-std::span<const Flag> ms_swift_flags();
-std::span<const IgnoredFlags> ms_swift_ignored();
+/// All tables as text: cmake/FlagTables.cmake joins those of sim/import/flags/, of which each is a
+/// framework's, in the order of Framework.
+std::string_view flag_text();
 
 }  // namespace stepcast::launch

@@ -1,6 +1,5 @@
 #include "identity.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 

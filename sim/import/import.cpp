@@ -8,7 +8,6 @@
 #include "printed.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/suggest.hpp"
-#include "stepcast/base/text.hpp"
 
 namespace stepcast {
 namespace {

@@ -1,7 +1,6 @@
 #include "imported_adapters.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "stepcast/workloads/training_spec.hpp"

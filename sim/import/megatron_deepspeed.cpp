@@ -121,7 +121,7 @@ void import_host_inputs(const Arguments& args, Draft& draft) {
 
 /// Whether Megatron-LM's importer must not see a flag as it stands.
 bool is_own(const Setting& setting) {
-  const auto flags = megatron_deepspeed_flags();
+  const auto& flags = flag_table(Framework::megatron_deepspeed).flags;
   return setting.name == "--normalization" ||
          std::ranges::find(flags, setting.name, &Flag::name) != flags.end();
 }

@@ -10,6 +10,7 @@ void import_pattern(MegatronLaunch& launch) {
   const Setting* prefix = launch.flag("--first-k-dense-replace");
   const std::string text = launch.args.text("--moe-layer-freq", "1");
   std::vector<bool> marked(static_cast<std::size_t>(launch.layers), true);
+  // A number n puts experts into every n-th layer, a list says each.
   const bool number = text.find_first_not_of("-0123456789") == std::string::npos;
   if (number) {
     // -1 is what MindSpeed-LLM's scripts write for every layer.
@@ -31,7 +32,10 @@ void import_pattern(MegatronLaunch& launch) {
   }
   std::vector<bool> real;
   for (std::size_t i = 0; i < marked.size(); ++i)
+    // Layers that do nothing are positions of the script, not layers of the model.
     if (!launch.noop.contains(static_cast<std::int64_t>(i))) real.push_back(marked[i]);
+  // The first layer with experts and the distance to the next one; all others must follow from the
+  // two.
   std::size_t first = 0;
   while (first < real.size() && !real[first]) ++first;
   std::size_t next = first + 1;

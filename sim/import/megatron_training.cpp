@@ -24,6 +24,7 @@ void import_fp8(MegatronLaunch& launch) {
       if (flag != nullptr) draft.note(*flag, "counts only with --fp8-format");
     return;
   }
+  // A recipe that --set gives is not judged: it stands for one that no value has.
   const std::string name = launch.args.text("--fp8-recipe", "delayed");
   if (draft.given("training.fp8_recipe") ||
       std::ranges::find(fp8_recipes, name) != std::end(fp8_recipes))
@@ -32,6 +33,8 @@ void import_fp8(MegatronLaunch& launch) {
     launch.args.fail(*recipe, "is '" + name + "', allowed: delayed, tensorwise, blockwise, mxfp8");
   // Rows that fill a capacity are padded already.
   const Setting* padded = launch.flag("--moe-pad-expert-input-to-capacity");
+  // FP8 products take rows in multiples of 16 or 32. Transformer Engine copies rows of experts into
+  // padded ones unless the router pads them; MindSpeed has products that take any number.
   if (launch.experts && !launch.mindspeed())
     draft.set("moe.row_padding",
               std::string(padding != nullptr || padded != nullptr ? "none" : "copies"),
@@ -45,6 +48,7 @@ void import_precision(MegatronLaunch& launch) {
   const Setting* fp16 = launch.flag("--fp16");
   const Setting* fp8 = launch.flag("--fp8-format");
   Draft& draft = launch.draft;
+  // Megatron-LM trains in FP32 then, which nobody means at this size.
   if (bf16 == nullptr && fp16 == nullptr && !draft.given("training.precision"))
     draft.wrong({{},
                  "training.precision",
@@ -59,6 +63,7 @@ void import_precision(MegatronLaunch& launch) {
   const Setting* reduced = launch.args.find({"--grad-reduce-in-bf16", "--o2-gradient"});
   const Setting* type = launch.flag("--main-grads-dtype");
   const Setting* wide = launch.flag("--accumulate-allreduce-grads-in-fp32");
+  // Megatron-LM reduces in FP32 with --bf16 unless told, and with --fp16 only when told.
   const bool half = reduced != nullptr || launch.args.text("--main-grads-dtype") == "bf16" ||
                     (fp16 != nullptr && bf16 == nullptr && wide == nullptr);
   draft.set("communication.gradient.precision", std::string(half ? "bf16" : "fp32"),
@@ -72,6 +77,7 @@ std::string block_table(const MegatronLaunch& launch, std::int64_t most, bool pe
   for (std::size_t s = 0; s < launch.cut.front().size(); ++s) {
     std::int64_t left = most;
     for (std::size_t c = 0; c < launch.cut.size(); ++c) {
+      // Per stage the count runs on from chunk to chunk; per chunk each begins anew.
       const std::int64_t take = per_stage ? std::min(left, launch.cut[c][s]) : most;
       left -= take;
       const std::int64_t count = launch.real_layers(c, s, take);
@@ -87,6 +93,8 @@ void import_full(MegatronLaunch& launch, const Setting* granularity) {
   const Setting* layers = launch.flag("--recompute-num-layers");
   const std::string name = launch.args.text("--recompute-method");
   const std::int64_t n = launch.args.count_or("--recompute-num-layers", 1);
+  // Uniform keeps the input of every group of n layers; with n = 1 that is the input of every
+  // layer, which is what full means.
   if (name == "uniform") {
     if (n == 0) launch.args.fail(*layers, "is 0, allowed: 1");
     if (n > 1)
@@ -120,6 +128,7 @@ void import_modules(MegatronLaunch& launch, std::vector<std::string> words,
   for (const auto& [flag, module] : module_switches)
     if (launch.flag(flag) != nullptr && std::ranges::find(words, module) == words.end())
       words.emplace_back(module);
+  // Selective recomputation of Megatron-LM's paper is that of the attention core alone.
   const bool core = words == std::vector<std::string>{"core_attn"};
   launch.draft.set("training.recompute",
                    core ? std::string("selective") : "{modules: [" + joined(words) + "]}", flags);
@@ -168,6 +177,7 @@ bool import_swapped(MegatronLaunch& launch) {
   const Setting* layers = launch.flag("--recompute-num-layers");
   const std::int64_t n = launch.args.count_or("--recompute-num-layers", 0);
   if (n == 0 || launch.draft.given("training.recompute")) return false;
+  // MindSpeed rebuilds the first n layers of each chunk; with n of at least a chunk these are all.
   const bool uniform = launch.args.text("--recompute-method") == "uniform";
   const auto all_of = [n](const auto& stages) { return n >= std::ranges::max(stages); };
   if (!uniform && !std::ranges::all_of(launch.cut, all_of)) {
@@ -225,6 +235,8 @@ void import_attention(MegatronLaunch& launch) {
   const Setting* implementation = launch.flag("--transformer-impl");
   const std::string impl = launch.args.text("--transformer-impl", "transformer_engine");
   const std::string kind = launch.args.text("--attention-backend", "auto");
+  // MindSpeed fuses attention on demand; Megatron-LM's Transformer Engine chooses a fused kernel
+  // itself, and only its own local layers need the flag.
   const bool unfused = launch.mindspeed() ? flash == nullptr
                                           : kind == "unfused" || kind == "local" ||
                                                 (impl == "local" && flash == nullptr);
@@ -239,6 +251,7 @@ void import_attention(MegatronLaunch& launch) {
   const Setting* base = launch.flag("--padded-base-length");
   if (whole != nullptr)
     return launch.draft.set("training.attention_head", std::string("none"), {whole});
+  // CANN's kernel takes heads of one width: the widest of queries and values, rounded up.
   const std::int64_t multiple = launch.args.count_in("--padded-base-length", 128, 1, most_counted);
   const std::int64_t widest =
       std::max(launch.draft.count("model.attention.nope_dim").value_or(0) +
@@ -251,6 +264,7 @@ void import_attention(MegatronLaunch& launch) {
 
 void import_dropout(MegatronLaunch& launch) {
   const Setting* hidden = launch.flag("--hidden-dropout");
+  // Megatron-LM drops a tenth unless told; most scripts say 0.
   const double rate = hidden == nullptr ? 0.1 : launch.args.rate("--hidden-dropout");
   launch.draft.set("training.dropout", rate > 0, {hidden},
                    hidden == nullptr ? "0.1 unless given" : "");
@@ -277,6 +291,8 @@ void import_tensor_overlap(MegatronLaunch& launch) {
   const Setting* userbuffers = launch.flag("--tp-comm-overlap");
   const Setting* coc = launch.flag("--use-ascend-coc");
   const Setting* pieces = launch.flag("--coc-parallel-num");
+  // Transformer Engine cuts a product into as many pieces as there are ranks, each of which travels
+  // while the next is multiplied.
   if (userbuffers != nullptr && launch.tp > 1) {
     if (!launch.args.on("--sequence-parallel"))
       return launch.args.fail(*userbuffers, "needs --sequence-parallel");
@@ -304,6 +320,7 @@ void import_documents(MegatronLaunch& launch) {
     return;
   }
   const bool given = draft.given("schedule.data.documents");
+  // -1 asks MindSpeed for the lengths that the data has.
   const bool alike = fixed != nullptr && launch.args.text(fixed->name) != "-1";
   if (alike && !given) {
     const std::int64_t length = launch.args.count_in(fixed->name, 1, 1, most_counted);
@@ -330,6 +347,7 @@ bool has_rotary_positions(const MegatronLaunch& launch) {
 void import_kernels(MegatronLaunch& launch) {
   const auto kernel = [&](const char* key, bool statements, const Setting* fused,
                           const Setting* unfused) {
+    // MindSpeed-LLM fuses on demand, Megatron-LM unless told not to.
     const bool together = launch.mindspeed() ? fused != nullptr : unfused == nullptr;
     launch.draft.set(key, std::string(together || !statements ? "fused" : "unfused"),
                      {fused, launch.mindspeed() ? nullptr : unfused});
@@ -387,6 +405,7 @@ void import_graphs(MegatronLaunch& launch) {
   if (launch.draft.given("runtime.graphs")) return;
   const std::string name =
       launch.args.text("--cuda-graph-impl", external != nullptr ? "transformer_engine" : "none");
+  // The name of a Python value is what configurations write.
   if (name == "none" || name == "None") {
     if (scope != nullptr)
       launch.draft.note(*scope, "counts only with --cuda-graph-impl transformer_engine");
@@ -408,6 +427,8 @@ void import_start_order(MegatronLaunch& launch) {
   Draft& draft = launch.draft;
   const Setting* connections = launch.environment.find("CUDA_DEVICE_MAX_CONNECTIONS");
   if (launch.mindspeed() || connections == nullptr) return;
+  // With one connection the device takes kernels of all streams in the order in which the host
+  // issued them.
   const bool one = launch.environment.text("CUDA_DEVICE_MAX_CONNECTIONS") == "1";
   if (one && draft.says("communication.gradient.overlap", "true") &&
       (!draft.given("runtime.dispatch") || draft.says("runtime.dispatch", "eager")))
@@ -423,8 +444,10 @@ void import_start_order(MegatronLaunch& launch) {
 
 void import_environment(MegatronLaunch& launch) {
   Draft& draft = launch.draft;
+  // Variables of CANN and torch_npu, which GPUs do not read.
   if (launch.mindspeed()) {
     const Setting* queue = launch.environment.find("TASK_QUEUE_ENABLE");
+    // torch_npu hands operators to a second thread unless told; 0 launches them from the main one.
     const std::string level = launch.environment.text("TASK_QUEUE_ENABLE", "1");
     draft.set("runtime.dispatch", std::string(level == "0" ? "eager" : "task_queue"), {queue});
     if (const Setting* blocking = launch.environment.find("ASCEND_LAUNCH_BLOCKING");
@@ -432,6 +455,7 @@ void import_environment(MegatronLaunch& launch) {
       draft.set("stalls.host_sync", std::string("unit"), {blocking});
     if (const Setting* algorithm = launch.environment.find("HCCL_ALGO")) {
       const std::string text = launch.environment.text("HCCL_ALGO");
+      // `level0:NA;level1:pipeline`: what it says of the network between nodes.
       const std::size_t outer = text.find("level1:");
       const std::string name =
           outer == std::string::npos

@@ -1,11 +1,9 @@
 #include <algorithm>
 
 #include "model_folder.hpp"
-#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/foreign_document.hpp"
 #include "stepcast/workloads/hugging_face.hpp"
 #include "stepcast/workloads/model_spec.hpp"
-#include "unknown_names.hpp"
 
 // MindSpeed-LLM's FSDP2 trainer: a Hugging Face model, sharded whole. Its flags have the names of
 // its YAML and count before it.

@@ -30,6 +30,7 @@ class Interpolation {
 
   std::string text(std::string text, const std::string& section, int depth = 0) const {
     constexpr int deepest = 16;
+    // From the last one back: the innermost of nested ones comes first.
     for (std::size_t open = text.rfind("${"); open != std::string::npos && depth < deepest;
          open = open == 0 ? std::string::npos : text.rfind("${", open - 1)) {
       const std::size_t close = text.find('}', open);
@@ -46,6 +47,7 @@ class Interpolation {
   std::optional<std::string> named(std::string name, std::string section, int depth) const {
     const bool relative = name.starts_with('.');
     if (relative) name.erase(0, 1);
+    // One dot is the section itself, each further one the section above.
     for (; relative && name.starts_with('.'); name.erase(0, 1)) section = section_of(section);
     if (relative && !section.empty()) name = section + "." + name;
     const auto is = [&](const Setting& s) {
@@ -144,6 +146,8 @@ std::string_view switched_flag(const Setting& s, const std::string& value) {
     std::string_view field, flag;
     bool on;
   };
+  // Megatron-LM's switches are there or not, these fields have a value: some flags stand for the
+  // one that is off.
   const bool off = !is_true(s);
   const bool sharded = value == "mcore_distributed_optim" || value == "distributed_fused_adam";
   const std::array<Switch, 11> switches{
@@ -213,6 +217,7 @@ void translate(Translation& all, const Setting& s, Draft& draft) {
   if (!row || !row->note.starts_with("--")) return;
   const std::string name(row->note.substr(0, row->note.find_first_of(", ")));
   const auto target = find_flag(Framework::megatron, name);
+  // A note of the table that begins with dashes is the flag of Megatron-LM with the same meaning.
   const bool is_switch = target && target->arity == Arity::none;
   if (is_switch && !is_true(s)) return;
   all.add(s, name, is_switch ? std::vector<std::string>{} : s.words);
@@ -228,6 +233,7 @@ std::vector<Setting> with_precision(std::vector<Setting> settings) {
       {"mixed_precision.fp8_param_gather", "ddp.fp8_param_gather"},
       {"mixed_precision.grad_reduce_in_fp32", "ddp.grad_reduce_in_fp32"}};
   for (const auto& [field, other] : fields) {
+    // A run writes both, and the second is what it ran with.
     if (std::ranges::find(settings, other, &Setting::name) != settings.end()) continue;
     const auto found = std::ranges::find(settings, field, &Setting::name);
     if (found == settings.end()) continue;
@@ -264,6 +270,7 @@ void import_peft(const std::vector<Setting>& settings, Draft& draft) {
       .usual = {"linear_qkv"}};
   if (bridge) flags.usual = {"linear_qkv", "linear_proj", "linear_fc1", "linear_fc2"};
   if (canonical)
+    // Canonical adapters stand at every projection by itself, plain ones at the joined ones.
     flags.usual = {"linear_q",        "linear_k",      "linear_v",  "linear_proj",
                    "linear_fc1_gate", "linear_fc1_up", "linear_fc2"};
   set_adapters(flags, arguments, draft);

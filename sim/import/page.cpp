@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "flags.hpp"
 #include "stepcast/sim/import/import.hpp"
@@ -51,10 +50,11 @@ std::string launch_flags_page() {
       text += "| `" + std::string(flag.name) + "` | " + meaning(flag) + " |\n";
     text += "\nWithout effect on time or memory:\n\n";
     for (const IgnoredFlags& group : table.ignored) {
-      std::string names(group.names);
-      std::string marked = "`";
-      for (const char c : names) marked += c == ' ' ? "` `" : std::string(1, c);
-      text += "- " + std::string(group.reason) + ": " + marked + "`\n";
+      std::string marked;
+      launch::each_name(group, [&marked](std::string_view name, launch::Numbers) {
+        marked += (marked.empty() ? "`" : " `") + std::string(name) + "`";
+      });
+      text += "- " + std::string(group.reason) + ": " + marked + "\n";
     }
     text += "\n";
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include "deepspeed.hpp"
 #include "forms.hpp"

@@ -1,7 +1,6 @@
 #include "printed_names.hpp"
 
 #include <algorithm>
-#include <array>
 
 // Read in megatron/training/arguments.py of Megatron-LM core_v0.4 to core_v0.19 and d98e8a64ddf3,
 // MindSpeed and MindSpeed-LLM c77308a14bfc (features_manager), Megatron-DeepSpeed (arguments.py).

@@ -66,31 +66,21 @@ void check_refused(const Flag& flag, const Setting& setting, Draft& draft) {
                    "=.. where the key can say what is meant"});
 }
 
-bool holds_one_of(std::string_view name, std::initializer_list<std::string_view> parts) {
-  return std::ranges::any_of(
-      parts, [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
-}
-
-/// A number without an effect is still one that the framework can run with: none below zero but -1
-/// where that means all or none, and of what is a part none above one.
-void check_number(const Setting& setting, Draft& draft) {
-  if (setting.words.size() != 1) return;
+/// A number without an effect is still one that the framework can run with.
+void check_number(const Flag& flag, const Setting& setting, Draft& draft) {
+  if (setting.words.size() != 1 || flag.numbers == Numbers::any) return;
   const auto value = parse_number(setting.words.front());
   if (!value) return;
-  const std::string_view name = setting.name;
-  const bool may_be_all = holds_one_of(
-      name, {"step", "sample", "iter", "rank", "limit", "top", "token", "tocken", "-id", "_id",
-             "every", "graphs", "mode", "device", "seed", "epoch", "interval", "pad", "length"});
-  const bool may_be_any = holds_one_of(name, {"tocken", "seed", "ignore_token_id", "ignore_index"});
-  if (*value < 0 && !(may_be_all && *value >= -1) && !may_be_any)
-    return draft.wrong(
-        {setting.place, setting.shown(), "is " + setting.words.front() + ", allowed: 0 or more"});
-  if (*value > 1 && holds_one_of(name, {"dropout", "rotary-percent", "rotary_percent", "fraction",
-                                        "warmup_ratio"}))
-    draft.wrong(
-        {setting.place, setting.shown(), "is " + setting.words.front() + ", allowed: 0 to 1"});
-  if (*value == 0 && holds_one_of(name, {"rotary-base", "rotary_base", "rope-theta", "rope_theta"}))
-    draft.wrong({setting.place, setting.shown(), "is 0, allowed: more than 0"});
+  const bool usual = flag.numbers == Numbers::usual;
+  const std::string_view allowed = flag.numbers == Numbers::share   ? "0 to 1"
+                                   : flag.numbers == Numbers::above ? "more than 0"
+                                                                    : "0 or more";
+  const bool fits = usual                            ? *value >= 0 || *value == -1
+                    : flag.numbers == Numbers::share ? *value >= 0 && *value <= 1
+                                                     : *value > 0;
+  if (!fits)
+    draft.wrong({setting.place, setting.shown(),
+                 "is " + setting.words.front() + ", allowed: " + std::string(allowed)});
 }
 
 }  // namespace
@@ -112,10 +102,10 @@ void check_settings(Framework framework, const std::vector<Setting>& settings, b
         if (!is_neutral(setting)) draft.expect(setting);
         break;
       case Treatment::ignored:
-        check_number(setting, draft);
+        check_number(*flag, setting, draft);
         break;
       case Treatment::unmodelled:
-        check_number(setting, draft);
+        check_number(*flag, setting, draft);
         check_refused(*flag, setting, draft);
         break;
       case Treatment::refused:

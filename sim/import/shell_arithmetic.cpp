@@ -34,6 +34,7 @@ struct Sum {
   }
   std::int64_t checked(std::int64_t a, std::int64_t b, char op) {
     std::int64_t result = 0;
+    // Bash wraps around; a size that does so is a mistake of the script.
     const bool over = op == '+'   ? __builtin_add_overflow(a, b, &result)
                       : op == '-' ? __builtin_sub_overflow(a, b, &result)
                                   : __builtin_mul_overflow(a, b, &result);
@@ -41,6 +42,8 @@ struct Sum {
     return over ? 0 : result;
   }
   std::int64_t divided(std::int64_t a, std::int64_t b, char op) {
+    // The least number over -1 has no result in 64 bits; a divisor that is not known counts as 0
+    // here.
     if (b == 0 || b == -1) {
       if (b == 0 && right_known) fail("divides by 0");
       return b == 0 || op == '%' ? 0 : checked(0, a, '-');
@@ -59,10 +62,12 @@ struct Sum {
     const Traced& value = found->second.values.front();
     if (!value.known()) known = false;
     if (!value.known() || value.text.empty()) return 0;
+    // `A=B`, `B=A`: bash ends there, too.
     if (names >= deepest_names) {
       fail("names variables that name each other");
       return 0;
     }
+    // The text of a variable is an expression itself.
     Sum inner{value.text, variables, names + 1};
     const std::int64_t result = inner.whole();
     known = known && inner.known;
@@ -126,6 +131,7 @@ struct Sum {
     int level;
   };
   const Operator* next_operator() {
+    // Longer symbols come before those that they begin with.
     static constexpr Operator operators[] = {{"||", 1}, {"&&", 2}, {"==", 3}, {"!=", 3}, {"<=", 4},
                                              {">=", 4}, {"<", 4},  {">", 4},  {"+", 5},  {"-", 5},
                                              {"**", 7}, {"*", 6},  {"/", 6},  {"%", 6}};
@@ -159,6 +165,7 @@ struct Sum {
     for (const Operator* op = next_operator(); op != nullptr && op->level > level && wrong.empty();
          op = next_operator()) {
       at += op->symbol.size();
+      // Whether the right side alone is known decides if a division by 0 is an error.
       const bool left_known = std::exchange(known, true);
       // a ** b ** c is a ** (b ** c).
       const std::int64_t right = binary(op->symbol == "**" ? op->level - 1 : op->level);
@@ -237,6 +244,7 @@ Truth Shell::run_arithmetic(const Traced& expression, std::uint32_t origin) {
     sum.add(expression.part(setting->rest, expression.text.size()));
     sum.add(")", origin);
   }
+  // `i++` is worth what i was, `++i` what it is then.
   const bool behind = setting->rest == 0 &&
                       expression.text.find(setting->name) < expression.text.find_first_of("+-");
   Traced old;
@@ -249,6 +257,7 @@ Truth Shell::run_arithmetic(const Traced& expression, std::uint32_t origin) {
   else
     text.add(unknown_mark, origin);
   Variable& target = variable(setting->name, origin);
+  // The name of an array is that of its first element.
   if (target.array && !target.values.empty())
     target.values.front() = text;
   else

@@ -1,7 +1,4 @@
 #include <algorithm>
-#include <array>
-#include <fstream>
-#include <sstream>
 
 #include "shell.hpp"
 #include "stepcast/base/confined_files.hpp"
@@ -35,6 +32,7 @@ bool launches(const std::vector<Traced>& words) {
   const auto pairs = std::count_if(program, words.end(), [](const Traced& w) {
     return !w.text.starts_with('-') && w.text.find('=') != std::string::npos;
   });
+  // `python setup.py install` has neither flags nor pairs.
   return pairs >= 3 || std::any_of(program, words.end(), [](const Traced& w) {
            return w.text.starts_with("--") && w.text.size() > 2;
          });
@@ -57,6 +55,7 @@ void Shell::check_builtin(const std::vector<Traced>& words, std::uint32_t origin
         refuse(sources_, words[i].origin(origin),
                "changes the shell by shopt " + words[i].text + ", which is not followed");
   if (first == "enable" || first == "trap") {
+    // A trap at the exit could launch; one that cleans up may stand.
     const bool action = words.size() > 2 && !words[1].text.empty() && words[1].text != "-";
     const bool always =
         given("EXIT") || given("0") || given("DEBUG") || given("RETURN") || given("ERR");
@@ -80,6 +79,7 @@ Truth Shell::run_simple(const Command& command) {
     return Truth::yes;
   }
   const std::string& first = words.front().text;
+  // Their assignments are words of the command, and set the variable all the same.
   const bool declares = one_of(first, {"export", "local", "declare", "readonly", "typeset"});
   if (declares && !state_.functions.contains(first)) {
     declare(command, words);
@@ -91,6 +91,7 @@ Truth Shell::run_simple(const Command& command) {
 
 Truth Shell::run_within(const Command& command, const std::vector<Traced>& words) {
   const std::string& first = words.front().text;
+  // `A=1 torchrun ...`: the environment of that program alone.
   if (launches(words) && !state_.functions.contains(first)) {
     for (const Assignment& assignment : command.assignments)
       if (!assignment.array) state_.environment[assignment.name] = single(assignment.value);
@@ -150,6 +151,7 @@ std::optional<Truth> Shell::change_state(const std::vector<Traced>& words, std::
   const bool reads = one_of(first, {"read", "mapfile", "readarray"});
   if (reads || first == "getopts" ||
       (first == "printf" && words.size() > 2 && words[1].text == "-v")) {
+    // What is read comes from outside: from then on the variable is not known.
     const auto lose = [&](const std::string& name) {
       if (!name.empty() && !name.starts_with('-') && name.find(unknown_mark) == std::string::npos)
         variable(name.substr(0, name.find('[')), origin) = {false, {unknown_value(origin)}};

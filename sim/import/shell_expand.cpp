@@ -21,6 +21,7 @@ bool is_name(char c) {
   return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
+// A parameter is a number, a name, or one character such as `@`.
 std::size_t name_end(const std::string& text, std::size_t at, std::size_t end) {
   if (at < end && text[at] >= '0' && text[at] <= '9') {
     while (at < end && text[at] >= '0' && text[at] <= '9') ++at;
@@ -56,6 +57,7 @@ Traced without(const Traced& value, const std::string& pattern, bool front, bool
   std::optional<std::size_t> best;
   for (std::size_t length = 0; length <= size; ++length) {
     const std::string part = value.text.substr(front ? 0 : size - length, length);
+    // The matcher is the one that shells use; lengths are tried from the shortest on.
     if (fnmatch(pattern.c_str(), part.c_str(), 0) != 0) continue;
     best = length;
     if (!longest) break;
@@ -67,6 +69,7 @@ Traced without(const Traced& value, const std::string& pattern, bool front, bool
 /// `{a,b}` and `{1..4}` outside of quotes, which become several words.
 bool has_braces(std::string_view raw) {
   for (std::size_t i = 0; i < raw.size(); ++i) {
+    // Quoted braces and those of `${A}` make no words: both are passed over.
     if (raw[i] == '\\') {
       ++i;
     } else if (raw[i] == '\'' || raw[i] == '"' || raw[i] == '`') {
@@ -123,6 +126,7 @@ bool is_of_the_machine(std::string_view name) {
 void Shell::spend(std::size_t bytes, std::uint32_t origin) {
   spent_ += bytes;
   if (spent_ > most_expanded)
+    // `A=$A$A` doubles with every line: thirty of them would take a gigabyte.
     refuse(sources_, origin, "expands to too much, allowed: 1 MiB in all of the script");
 }
 
@@ -148,6 +152,7 @@ Traced Shell::pattern(const Word& word) {
 }
 
 Traced Shell::document(const HereDocument& document) {
+  // Behind `<<'EOF'` nothing is expanded.
   if (!document.expand) return document.body;
   Fields out{Form::text};
   const std::string& text = document.body.text;
@@ -174,8 +179,10 @@ void Shell::expand(const Traced& source, std::size_t begin, std::size_t end, Fie
     const char c = text[i];
     if (c == '\\' && i + 1 < end) {
       ++i;
+      // A backslash at the end of a line joins the two.
       if (text[i] == '\n') continue;
       const bool plain =
+          // Between double quotes a backslash stays before all but these four.
           quoted && std::string_view("$`\"\\").find(text[i]) == std::string_view::npos;
       if (plain) out.plain('\\', source.from[i - 1]);
       out.plain(text[i], source.from[i]);
@@ -185,6 +192,7 @@ void Shell::expand(const Traced& source, std::size_t begin, std::size_t end, Fie
       for (++i; i < close; ++i) out.plain(text[i], source.from[i]);
     } else if (c == '"' && !quoted) {
       const std::size_t close = group_end(source, i, sources_) - 1;
+      // `""` is an empty word; `"$@"` of no arguments is none.
       if (!names_all(std::string_view(text).substr(i + 1, close - i - 1))) out.start();
       expand(source, i + 1, std::min(close, end), out, true);
       i = close;
@@ -204,6 +212,7 @@ std::optional<std::int64_t> Shell::expr_result(const Traced& source, std::size_t
   const std::string_view raw = std::string_view(source.text).substr(begin, end - begin);
   if (!trimmed(raw).starts_with("expr ")) return {};
   for (std::size_t i = 0; i < raw.size(); ++i)
+    // More than one command, or a name that the folder would complete: nobody runs that here.
     if (std::string_view(";|&<>`\n?[").find(raw[i]) != std::string_view::npos ||
         (raw[i] == '*' && (i == 0 || raw[i - 1] != '\\')))
       return {};
@@ -232,6 +241,7 @@ std::size_t Shell::expand_dollar(const Traced& source, std::size_t at, std::size
   const char next = at + 1 < end ? text[at + 1] : '\0';
   if (text[at] == '`' || next == '(') {
     const std::size_t close = std::min(group_end(source, at, sources_), end);
+    // `$((` is arithmetic, `$(` a command, whose answer is not known without running it.
     const bool sum = next == '(' && at + 2 < end && text[at + 2] == '(' && text[close - 2] == ')';
     Traced value = unknown(source.from[at]);
     if (sum) {
@@ -276,6 +286,7 @@ std::optional<std::vector<Traced>> Shell::look_up(const std::string& name, const
     return std::vector{unknown(origin)};
   if (name == "#")
     return std::vector{number(static_cast<std::int64_t>(state_.positional.size()), origin)};
+  // What the machine and earlier commands decide.
   if (name == "0" || name == "?" || name == "$" || name == "!" || name == "-")
     return std::vector{unknown(origin)};
   if (name[0] >= '0' && name[0] <= '9') {
@@ -285,7 +296,7 @@ std::optional<std::vector<Traced>> Shell::look_up(const std::string& name, const
   }
   const auto found = state_.variables.find(name);
   if (found == state_.variables.end()) {
-    if (is_of_the_machine(name) || state_.unset_ends) return std::vector{unknown(origin)};
+    if (is_of_the_machine(name)) return std::vector{unknown(origin)};
     return {};
   }
   const std::vector<Traced>& values = found->second.values;
@@ -295,6 +306,7 @@ std::optional<std::vector<Traced>> Shell::look_up(const std::string& name, const
   const std::optional<std::int64_t> which = evaluate(text, origin);
   if (!which) return std::vector{unknown(origin)};
   const std::int64_t size = static_cast<std::int64_t>(values.size());
+  // Bash counts negative places from the end.
   const std::int64_t place = *which < 0 ? size + *which : *which;
   if (place < 0 || place >= size) return {};
   return std::vector{values[static_cast<std::size_t>(place)]};
@@ -305,6 +317,7 @@ void Shell::expand_parameter(const Traced& source, std::size_t begin, std::size_
                              bool quoted) {
   const std::string& text = source.text;
   const std::uint32_t origin = source.from[std::min(begin, text.size() - 1)];
+  // `${#A}` is a length, `${#}` the number of arguments.
   const bool length = begin + 1 < end && text[begin] == '#';
   if (length) ++begin;
   const std::size_t behind = name_end(text, begin, end);
@@ -326,7 +339,16 @@ void Shell::expand_parameter(const Traced& source, std::size_t begin, std::size_
   std::optional<std::vector<Traced>> values = look_up(name, index, origin);
   for (const Traced& value : values.value_or(std::vector<Traced>{}))
     spend(value.text.size() + 1, origin);
+  // Under set -u a script that runs has the variable from its environment, but where it says what
+  // counts without one; an unset variable is empty otherwise.
+  const std::size_t kind = at < end && text[at] == ':' ? at + 1 : at;
+  const bool says_without =
+      kind < end && std::string_view("-=+?").find(text[kind]) != std::string_view::npos;
+  const bool is_name = name[0] == '_' || std::isalpha(static_cast<unsigned char>(name[0]));
+  if (!values && state_.unset_ends && is_name && !state_.variables.contains(name) && !says_without)
+    values = std::vector{unknown(origin)};
   const bool known = !values || std::ranges::all_of(*values, &Traced::known);
+  // Bash counts characters of the locale; in ASCII these are bytes.
   const bool counted = all || !values || values->front().is_ascii();
   if (length && !values && index.empty() && state_.unset_ends)
     refuse(sources_, origin, ends_without(name));
@@ -359,11 +381,13 @@ void Shell::expand_operator(const Traced& source, std::size_t at, std::size_t en
   if (ends && at >= end) refuse(sources_, origin, ends_without(name));
   if (at >= end) {
     if (!values || (!state_.variables.contains(name) && state_.unset_ends))
+      // Kept for the message that names what the environment must say.
       if (!is_of_the_machine(name)) missing_.try_emplace(name, origin);
     return put(values.value_or(std::vector<Traced>{}));
   }
   const bool colon = text[at] == ':';
   const char kind = colon && at + 1 < end ? text[at + 1] : text[at];
+  // With a colon an empty value counts as none.
   const bool missing = !values || (colon && all_empty(*values));
   const std::size_t word = at + (colon ? 2 : 1);
   if (kind == '-' || kind == '=') {
@@ -387,6 +411,7 @@ void Shell::expand_operator(const Traced& source, std::size_t at, std::size_t en
   if (ends) refuse(sources_, origin, ends_without(name));
   if (!colon && (kind == '%' || kind == '#') && !values) return put({});
   if (!colon && (kind == '%' || kind == '#')) {
+    // `##` and `%%` take the longest match.
     const bool twice = at + 1 < end && text[at + 1] == kind;
     Fields pattern{Form::pattern};
     expand(source, at + (twice ? 2 : 1), end, pattern, false);

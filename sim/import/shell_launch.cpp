@@ -5,6 +5,7 @@
 #include "launch.hpp"
 #include "shell.hpp"
 #include "stepcast/base/text.hpp"
+#include "unknown_names.hpp"
 
 // The launch of a script: which command trains, its launcher's own options, its flags.
 namespace stepcast::launch {
@@ -143,21 +144,14 @@ void read_arguments(const shell::Shell& shell, const Words& words, Launch& launc
   launch.settings = settings_of(shell, words, 0, words.size());
 }
 
-/// Whether a program makes data, checkpoints or scores beside a training, by its name.
-bool trains_nothing(const Words& words) {
-  const std::size_t program = behind_program(words);
-  const std::string path = program > 0 ? words[program - 1].text : "";
-  const std::string name = path.substr(path.rfind('/') + 1);
-  constexpr std::string_view parts[] = {"process", "prepare", "convert", "merge",
-                                        "export",  "eval",    "download"};
-  return std::ranges::any_of(
-      parts, [&](std::string_view part) { return name.find(part) != std::string::npos; });
-}
-
 /// Of several launches the one with the most flags; two that differ are two questions.
 Words launch_of(const shell::Shell& shell) {
   std::vector<Words> launches = shell.state().launches;
-  if (!std::ranges::all_of(launches, trains_nothing)) std::erase_if(launches, trains_nothing);
+  const auto idle = [](const Words& words) {
+    const std::size_t program = behind_program(words);
+    return program > 0 && trains_nothing(words[program - 1].text);
+  };
+  if (!std::ranges::all_of(launches, idle)) std::erase_if(launches, idle);
   const auto most = std::ranges::max_element(launches, {}, [](const Words& w) { return w.size(); });
   for (const Words& other : launches) {
     const auto flags =

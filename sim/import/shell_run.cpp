@@ -6,6 +6,7 @@
 namespace stepcast::shell {
 namespace {
 
+// A script that needs more does something else than launch.
 constexpr std::size_t most_steps = 10000;
 /// Conditions that nobody can decide copy all that is known.
 constexpr std::size_t most_forks = 100;
@@ -29,6 +30,7 @@ bool same(const std::vector<Traced>& a, const std::vector<Traced>& b) {
 
 /// Whether two ways lead to the same launch.
 bool alike(const State& a, const State& b) {
+  // Places may differ: the same words from two branches launch the same.
   const bool variables =
       std::ranges::equal(a.variables, b.variables, [](const auto& x, const auto& y) {
         return x.first == y.first && same(x.second.values, y.second.values);
@@ -77,7 +79,9 @@ void Shell::give(const std::vector<std::string>& arguments,
 
 void Shell::run(const std::string& path, std::string text) {
   directory_ = std::filesystem::path(path).parent_path();
+  // The mark of what is not known must not come from the file itself.
   std::replace(text.begin(), text.end(), unknown_mark, ' ');
+  // Texts and lists live as long as the shell, since words and functions point into them.
   texts_.push_back(sources_.add(path, std::move(text)));
   lists_.push_back(parse_script(texts_.back(), sources_, documents_));
   run(lists_.back());
@@ -94,6 +98,7 @@ Truth Shell::run(const List& list) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (state_.leaves()) return last;
     const Pipeline& pipeline = list[i];
+    // In `a && b` the success of a is asked for, so that its failure ends nothing.
     const bool asked = i + 1 < list.size() && list[i + 1].joint != Pipeline::Joint::sequence;
     tested_ += asked ? 1 : 0;
     bool ran = true;
@@ -128,6 +133,7 @@ Truth Shell::run(const Pipeline& pipeline) {
       last = run_subshell(command.origin, [&] { return run(command); });
       all = both(all, last);
     }
+    // A pipeline succeeds as its last command does; with pipefail all must.
     if (state_.pipes_fail) last = all;
   }
   tested_ -= pipeline.negated ? 1 : 0;
@@ -157,6 +163,8 @@ Truth Shell::run_either(std::uint32_t origin, const List* one, const List* other
   if (copied_ > most_copied)
     refuse(sources_, origin, "copies too much for conditions that cannot be decided");
   const State before = state_;
+  // Both ways are taken from the same state. Where they lead to the same launch, which one runs
+  // does not matter.
   if (one != nullptr) run(*one);
   State first = std::exchange(state_, before);
   if (other != nullptr) run(*other);
@@ -164,6 +172,7 @@ Truth Shell::run_either(std::uint32_t origin, const List* one, const List* other
   const auto leaves = [&](const State& way) {
     return way.ended && way.launches.size() == before.launches.size();
   };
+  // `[ -d "$DATA" ] || exit 1`: whoever trains has passed it.
   if (leaves(first) && !state_.ended) return Truth::unknown;
   if (leaves(state_) && !first.ended) {
     state_ = std::move(first);
@@ -229,6 +238,7 @@ Truth Shell::run_condition(const Command& command) {
 
 Truth Shell::run_selection(const Command& command) {
   const Traced value = single(command.words.front());
+  // Each branch may run or not, so that none of them may change the launch.
   if (!value.known()) {
     for (const Branch& branch : command.branches) run_either(command.origin, &branch.body, nullptr);
     return Truth::unknown;
@@ -315,6 +325,7 @@ Truth Shell::run_function(const std::vector<Traced>& words) {
   const List* body = state_.functions.at(words.front().text);
   std::vector<Traced> before =
       std::exchange(state_.positional, std::vector<Traced>(words.begin() + 1, words.end()));
+  // What `local` hides comes back when the function ends.
   state_.frames.emplace_back();
   const std::int64_t loops = std::exchange(loops_, 0);
   ++depth_, ++calls_;
@@ -332,6 +343,7 @@ Truth Shell::run_function(const std::vector<Traced>& words) {
 /// `eval`, `bash -c` and documents that a shell is given.
 Truth Shell::run_text(const Traced& text, std::uint32_t origin) {
   if (depth_ >= deepest_calls) refuse(sources_, origin, "nests scripts too deeply, allowed: 32");
+  // A text with flags launches something; one without them may be passed over.
   if (!text.known() && text.text.find("--") == std::string::npos) return Truth::unknown;
   texts_.push_back(text);
   lists_.push_back(parse_script(texts_.back(), sources_, documents_));

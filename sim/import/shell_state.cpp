@@ -24,6 +24,7 @@ Traced Shell::unknown_value(std::uint32_t origin) const {
 
 /// The variable of this name, made where it is not there.
 Variable& Shell::variable(const std::string& name, std::uint32_t origin) {
+  // Words are split at blanks here; with another IFS every one of them could be another.
   if (name == "IFS") refuse(sources_, origin, "changes IFS, which separates words");
   if (state_.fixed.contains(name))
     refuse(sources_, origin, "changes " + name + ", which is readonly");
@@ -62,6 +63,7 @@ void Shell::assign(const std::string& name, Traced value, const Assignment& how)
     const auto size = static_cast<std::int64_t>(target.values.size());
     if (!index) refuse(sources_, origin, "sets an element whose place is not known");
     const std::int64_t wanted = *index < 0 ? size + *index : *index;
+    // Bash has arrays with holes, which no launch script needs.
     if (wanted < 0 || wanted > size)
       refuse(sources_, origin,
              "sets element " + std::to_string(*index) + " of " + std::to_string(size) +
@@ -74,6 +76,7 @@ void Shell::assign(const std::string& name, Traced value, const Assignment& how)
     target.values.push_back(std::move(value));
   } else if (how.append) {
     target.values[place].add(value);
+    // `A+=$A` grows as fast as `A=$A$A`.
     spend(target.values[place].text.size(), origin);
   } else {
     target.values[place] = std::move(value);
@@ -89,6 +92,7 @@ void Shell::make_local(const std::string& name, std::uint32_t origin) {
   if (state_.fixed.contains(name))
     refuse(sources_, origin, "changes " + name + ", which is readonly");
   const auto found = state_.variables.find(name);
+  // Nothing is remembered, too: then the name is not set again when the function ends.
   frame[name] = found == state_.variables.end() ? std::nullopt : std::optional(found->second);
   state_.variables.erase(name);
 }
@@ -131,6 +135,7 @@ void Shell::declare(const Command& command, const std::vector<Traced>& words) {
     }
   }
   if (shows) return;
+  // `declare` within a function makes a name its own, `export` and `readonly` do not.
   const bool local = first == "local" || (!global && !state_.frames.empty());
   if (first == "local" && state_.frames.empty())
     refuse(sources_, command.origin, "is local outside of a function, allowed: within one");
@@ -225,6 +230,7 @@ void Shell::set_options(const std::vector<Traced>& words, std::uint32_t origin) 
       if (name == "e" || name == "errexit") state_.failure_ends = on;
       if (name == "u" || name == "nounset") state_.unset_ends = on;
       if (name == "pipefail") state_.pipes_fail = on;
+      // These change how all that follows is read.
       if (name == "n" || name == "k" || name == "t" || name == "noexec" || name == "keyword" ||
           name == "onecmd" || name == "posix")
         refuse(sources_, words[i].origin(origin), "sets " + name + ", which is not followed");
@@ -248,6 +254,7 @@ void Shell::jump(const std::vector<Traced>& words, std::uint32_t origin) {
              "is how many loops " + first + " leaves, allowed: a whole number from 1");
     levels = *count;
   }
+  // `break 5` in two loops leaves both.
   state_.jump = {std::min(levels, loops_), first == "continue"};
 }
 

@@ -96,11 +96,14 @@ const Setting* degree_of(const Job& job, const char* name) {
 void import_fsdp(Job& job) {
   const std::int64_t replicate = job.args.count_or("parallelism.data_parallel_replicate_degree", 1);
   const std::int64_t shard = job.args.count_or("parallelism.data_parallel_shard_degree", -1);
+  // Context ranks hold shards, too: FSDP's group is that of both.
   const bool sharded = shard != 1 || job.cp > 1;
   if (replicate > 1 && sharded)
     job.draft.set("parallel.dp_replicate", replicate,
                   {degree_of(job, "data_parallel_replicate_degree")});
   const std::string reshard = job.args.text("parallelism.fsdp_reshard_after_forward", "default");
+  // With stages parameters are gathered once for all micro-batches, which is ZeRO-2; else anew for
+  // each pass.
   const bool keeps = reshard == "never" || (reshard == "default" && job.pp > 1);
   job.draft.set(
       "parallel.zero",
@@ -163,6 +166,7 @@ void import_chunks(Job& job, const KnownSchedule& known, const Setting* schedule
   std::int64_t chunks = known.chunks;
   if (each != nullptr) {
     const std::int64_t n = job.args.count_in(each->name, 1, 1, most_counted);
+    // The last chunk may be shorter.
     if (((all + n - 1) / n) % job.pp != 0)
       return job.args.fail(*each, "makes chunks that the stages do not divide");
     chunks = (all + n - 1) / n / job.pp;
@@ -175,6 +179,7 @@ void import_chunks(Job& job, const KnownSchedule& known, const Setting* schedule
     return job.args.fail("parallelism.pipeline_parallel_degree",
                          "makes more chunks than embedding, layers and head fill");
   const bool turned = known.key == "zb_v" || known.key == "dualpipe_v";
+  // In a V the second chunk of the first stage is the last of the model.
   if (turned && table.size() == 2) std::ranges::reverse(table[1]);
   job.draft.set("parallel.vpp", chunks, {schedule, each});
   job.draft.set("parallel.layers_per_chunk", table_text(table), {each},
@@ -227,6 +232,8 @@ void import_recompute(Job& job) {
   if (draft.given("training.recompute")) return;
   if (name == "none" || name == "full") return draft.set("training.recompute", name, {mode});
   const std::string each = job.args.text("activation_checkpoint.selective_ac_option", "2");
+  // Every n-th layer is counted over the whole model; with stages it would have to be counted in
+  // each.
   if (name != "selective" || each == "op" || job.pp > 1)
     return job.args.fail(
         option != nullptr ? *option

@@ -8,7 +8,6 @@
 #include "stepcast/base/foreign_document.hpp"
 #include "stepcast/workloads/hugging_face.hpp"
 #include "stepcast/workloads/model_spec.hpp"
-#include "unknown_names.hpp"
 
 // One reader for all of them: what a name says is the key of its row, so that a form is a table.
 namespace stepcast::launch {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast::launch {
@@ -98,9 +97,11 @@ constexpr std::string_view of_two_stacks =
 constexpr std::string_view of_images =
     "trains a model that sees images, whose encoder no key has; a file without it says the "
     "language model alone";
+constexpr std::string_view no_step = "no training step is in it";
 constexpr std::string_view of_text = "generates text: no training step is in it";
 constexpr std::string_view of_evaluation = "evaluates a model: no training step is in it";
 constexpr std::string_view of_checkpoint = "converts a checkpoint: no training step is in it";
+constexpr std::string_view of_export = "exports a model: no training step is in it";
 constexpr std::string_view of_data = "prepares data: no training step is in it";
 constexpr std::string_view of_mamba = "trains Mamba layers, which no key has";
 constexpr std::string_view of_neighbours =
@@ -118,7 +119,7 @@ constexpr OtherStep other_steps[] = {
     {Framework::llama_factory, "use_megatron_bridge", of_megatron},
     {Framework::llama_factory, "use_hyper_parallel",
      "trains with another engine behind LLaMA-Factory, which is not read"},
-    {Framework::llama_factory, "export_dir", "exports a model: no training step is in it"},
+    {Framework::llama_factory, "export_dir", of_export},
     {Framework::llama_factory, "infer_backend", "serves a model: no training step is in it"},
     {Framework::axolotl, "qat.",
      "rounds weights in the forward pass (quantization-aware training), which no key has; without "
@@ -175,38 +176,58 @@ constexpr OtherStep other_steps[] = {
      "training.adapters.rank=N"},
 };
 
-/// Programs of Megatron-LM and its like that train no decoder, or do not train, by parts of their
-/// names; `vocab.txt` is a list of words as BERT has it.
+/// Programs that train no decoder, or do not train, by parts of their names.
+struct OtherProgram {
+  std::string_view part, what;
+};
+constexpr OtherProgram other_programs[] = {{"pretrain_bert", what_bert_is},
+                                           {"pretrain_ict", what_bert_is},
+                                           {"pretrain_t5", of_two_stacks},
+                                           {"pretrain_mamba", of_mamba},
+                                           {"pretrain_vision", of_images},
+                                           {"pretrain_vlm", of_images},
+                                           {"pretrain_retro", of_neighbours},
+                                           {"text_generation", of_text},
+                                           {"generate", of_text},
+                                           {"inference", of_text},
+                                           {"eval", of_evaluation},
+                                           {"convert", of_checkpoint},
+                                           {"hf2mcore", of_checkpoint},
+                                           {"hf2megatron", of_checkpoint},
+                                           {"merge", of_checkpoint},
+                                           {"export", of_export},
+                                           {"process", of_data},
+                                           {"prepare", of_data},
+                                           {"download", of_data}};
+
+std::string_view name_of(std::string_view program) {
+  return program.substr(program.rfind('/') + 1);
+}
+
+/// Nothing for a training of a decoder, also one that evaluates, as `train_and_eval.py` says.
+const OtherProgram* other_program(std::string_view program) {
+  const std::string_view name = name_of(program);
+  for (const OtherProgram& other : other_programs) {
+    const std::size_t at = name.find(other.part);
+    if (at == 0 || (at != std::string_view::npos && !name.starts_with("train") &&
+                    !name.starts_with("pretrain") && !name.starts_with("finetune")))
+      return &other;
+  }
+  return nullptr;
+}
+
 void refuse_by_program(const Launch& launch) {
-  constexpr std::pair<std::string_view, std::string_view> programs[] = {
-      {"pretrain_bert", what_bert_is},
-      {"pretrain_ict", what_bert_is},
-      {"pretrain_t5", of_two_stacks},
-      {"pretrain_mamba", of_mamba},
-      {"pretrain_vision", of_images},
-      {"pretrain_vlm", of_images},
-      {"pretrain_retro", of_neighbours},
-      {"text_generation", of_text},
-      {"generate", of_text},
-      {"inference", of_text},
-      {"evaluat", of_evaluation},
-      {"lm_eval", of_evaluation},
-      {"convert", of_checkpoint},
-      {"hf2mcore", of_checkpoint},
-      {"hf2megatron", of_checkpoint},
-      {"preprocess", of_data}};
-  const std::string name = launch.program.substr(launch.program.rfind('/') + 1);
   if (launch.program.ends_with("launcher_scripts/main.py"))
     throw InputError({{{launch.file},
                        {},
                        "launches NeMo Framework Launcher with a configuration of its conf/ that "
                        "says everything; give that YAML file"}});
-  const auto* found = std::ranges::find_if(
-      programs, [&](const auto& program) { return name.find(program.first) != std::string::npos; });
-  if (found != std::end(programs))
+  const std::string_view name = name_of(launch.program);
+  if (const OtherProgram* other = other_program(launch.program))
     throw InputError({{{launch.file},
                        {},
-                       "launches " + launch.program + ", which " + std::string(found->second)}});
+                       "launches " + launch.program + ", which " + std::string(other->what)}});
+  // `vocab.txt` is a list of words as BERT has it.
   if (name.find("gpt") != std::string::npos) return;  // which reads words of BERT as well
   for (const Setting& setting : launch.settings)
     if (setting.words.size() == 1 &&
@@ -216,6 +237,11 @@ void refuse_by_program(const Launch& launch) {
 }
 
 }  // namespace
+
+bool trains_nothing(std::string_view program) {
+  const OtherProgram* other = other_program(program);
+  return other != nullptr && other->what.ends_with(no_step);
+}
 
 void settle_unknown(Framework framework, const std::vector<Setting>& unknown, std::size_t all,
                     bool ignore_unknown, const std::string& program, Draft& draft) {

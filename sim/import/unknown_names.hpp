@@ -18,6 +18,9 @@ inline constexpr std::string_view what_bert_is =
 void settle_unknown(Framework framework, const std::vector<Setting>& unknown, std::size_t all,
                     bool ignore_unknown, const std::string& program, Draft& draft);
 
+/// Whether a program makes data, checkpoints or scores beside a training, by its name.
+bool trains_nothing(std::string_view program);
+
 /// Refuses a launch whose program takes words of the form `data.batch=4`, which is none of those
 /// that are read. Throws InputError.
 void refuse_other_programs(const Launch& launch);

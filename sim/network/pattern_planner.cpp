@@ -1,7 +1,6 @@
 #include "pattern_planner.hpp"
 
 #include <algorithm>
-#include <map>
 #include <span>
 #include <utility>
 

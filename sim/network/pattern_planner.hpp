@@ -4,7 +4,6 @@
 #include <span>
 #include <tuple>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "job_graph.hpp"

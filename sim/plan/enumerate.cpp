@@ -1,7 +1,6 @@
 #include "enumerate.hpp"
 
 #include <algorithm>
-#include <functional>
 
 #include "launchable.hpp"
 #include "least_states.hpp"

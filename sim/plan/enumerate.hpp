@@ -1,6 +1,5 @@
 #pragma once
 #include <limits>
-#include <unordered_map>
 
 #include "estimate.hpp"
 #include "plan_cost.hpp"

@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/forecast/prepare.hpp"
 
 namespace stepcast {
 namespace {

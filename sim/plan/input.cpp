@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 #include <set>
 
 #include "document.hpp"

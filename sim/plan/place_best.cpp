@@ -8,7 +8,6 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
-#include "stepcast/sim/forecast/prepare.hpp"
 
 namespace stepcast {
 namespace {

@@ -37,6 +37,7 @@ constexpr std::array varied_keys{"parallel.tp",
                                  "training.micro_batch",
                                  "parallel.sequence_parallel",
                                  "schedule.pipeline"};
+// Bits of a mask, of which the last ones are for the conditions below and for ZeRO.
 constexpr std::size_t most_conditions = 48;
 
 bool same_condition(const FrameworkCondition& a, const FrameworkCondition& b) {
@@ -83,6 +84,7 @@ PointClasses::Mask PointClasses::asked(std::size_t key, std::string_view text) c
 }
 
 PointClasses::Mask PointClasses::asked(std::size_t key, std::int64_t value) const {
+  // A search asks for the same few values millions of times.
   const auto [known, fresh] = known_[key].try_emplace(value, 0);
   const bool word = key == key_sequence;
   if (fresh)
@@ -103,6 +105,8 @@ PointClasses::Mask PointClasses::class_of(const Strategy& s, const std::string& 
               asked(key_dp, dp) | asked(key_zero, s.zero) | asked(key_batches, batches) |
               asked(key_micro_batch, s.micro_batch) |
               asked(key_sequence, std::int64_t{s.sequence_parallel});
+  // Not conditions of the file: sizes of 1 leave some keys nothing to do, which the reader then
+  // drops.
   std::size_t bit = most_conditions;
   const auto add = [&](bool holds) { mask |= Mask{holds} << bit++; };
   add(s.tp > 1);
@@ -231,6 +235,7 @@ class FramedBases {
   std::uint32_t base_with(const std::vector<std::pair<std::string, Node>>& keys) {
     std::string text;
     for (const auto& [path, value] : keys) text += path + "=" + flow_text(value) + "\n";
+    // Many classes end with the same keys, and reading a document is what takes the time.
     const auto [known, fresh] = bases_.try_emplace(text, 0);
     if (!fresh) return known->second;
     Node document = document_.root();

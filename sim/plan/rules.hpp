@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <string>
 
 #include "stepcast/sim/plan/plan.hpp"
 #include "stepcast/sim/scenario/feasibility.hpp"

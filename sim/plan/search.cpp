@@ -2,8 +2,6 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <numeric>
-#include <set>
 #include <sstream>
 
 #include "answer_store.hpp"

@@ -54,6 +54,7 @@ std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& str
     settings.push_back("parallel.layers_per_chunk=" + table_text(placement->layers));
     settings.push_back("training.recompute=" + table_text(placement->recomputed));
   }
+  // The winner is a scenario: what was searched is not part of it.
   settings.emplace_back("plan=none");
   return settings;
 }

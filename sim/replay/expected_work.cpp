@@ -4,7 +4,6 @@
 #include <map>
 #include <tuple>
 
-#include "recording_size.hpp"
 #include "replayer.hpp"
 
 // How long a replay will take, roughly, for those who wait for it (docs/models/replay.md).

@@ -1,7 +1,6 @@
 #include "recording_size.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <tuple>
 

@@ -1,7 +1,6 @@
 #pragma once
 #include <array>
 #include <deque>
-#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <boost/pending/disjoint_sets.hpp>
-#include <numeric>
 #include <set>
 
 namespace stepcast {

@@ -39,6 +39,7 @@ Json stage_json(const Scenario& scenario, std::size_t index, const StageForecast
   json["host_bound_share"] = stage.times.host_bound_share();
   json["bound_by"] = stage.times.bound_by_host() ? "host" : "device";
   if (!stage.layers.empty()) json["layers"] = stage.layers;
+  // Given times say nothing of memory.
   if (!stage.memory) return json;
   const MemoryBudget& m = *stage.memory;
   json["memory_bytes"] = {
@@ -102,6 +103,7 @@ Json scenario_json(const Scenario& s) {
   if (s.framework) json["framework"] = framework_json(*s.framework);
   Json presets = Json::object();
   for (const char* part : {"cluster", "model"})
+    // Programs that show a result name the preset as the file did.
     if (const Node* node = s.document ? s.document->find(part) : nullptr; node && node->extended)
       presets[part] = node->extended->name;
   if (!presets.empty()) json["presets"] = std::move(presets);
@@ -292,6 +294,7 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
   if (forecast.experts) json["experts"] = experts_json(*forecast.experts);
   if (forecast.products) json["tensor_split"] = products_json(*forecast.products);
   if (forecast.load_steps) add_load_steps(json["load_steps"], *forecast.load_steps);
+  // One step has no distribution.
   if (forecast.timeline.steps.size() > 1) add_steps(json, forecast.timeline.steps);
   if (const auto r = reliability(scenario, forecast.timeline, forecast.mean.fleet))
     add_reliability(json, *r);
@@ -315,6 +318,7 @@ std::string report_json(const Scenario& scenario, const Forecast& forecast,
                         const std::optional<RunTiming>& timing) {
   Json assumptions = Json::array();
   for (const Assumption& a : scenario.assumptions) {
+    // Measured numbers and those of data sheets are under `sources`.
     if (a.source != "assumed") continue;
     Json::object_t row;
     row.reserve(4);

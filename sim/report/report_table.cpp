@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -402,9 +401,20 @@ std::string group_rows(const Forecast& forecast) {
   return table.text("  ") + "\n";
 }
 
-}  // namespace
-
-namespace {
+/// Who gave transfers their shares of links, and how far the judge is from it.
+std::string who_shared(Solver solver) {
+  switch (solver) {
+    case Solver::closed_form:
+      return fmt::format("No transfers met on a link; {}", agreement);
+    case Solver::simgrid:
+      return fmt::format("Links shared by SimGrid {}", Engine::simgrid_version());
+    case Solver::incremental:
+      return fmt::format("Links shared by our own solver; {}", agreement);
+    case Solver::reference:
+      break;
+  }
+  return fmt::format("All of the step ran on SimGrid {}", Engine::simgrid_version());
+}
 
 /// The headline on lines of the table's width.
 std::string headline_lines(const Forecast& forecast, const Paint& paint) {
@@ -431,13 +441,12 @@ std::string report_table(const Scenario& scenario, const Forecast& forecast,
     text +=
         fmt::format("  {} numbers behind this forecast are assumed; --json lists them.\n", assumed);
   }
+  text += fmt::format("  {}.\n", who_shared(forecast.timeline.solver));
   if (timing) {
     text += fmt::format(
         "  Simulated in {} with {} of memory; {} tasks, {} flows shared the network.\n",
         human(Seconds{timing->wall_s}), human(Bytes{static_cast<double>(timing->peak_rss_bytes)}),
         forecast.timeline.tasks, forecast.timeline.flows);
-    if (forecast.timeline.solver == Solver::incremental)
-      text += fmt::format("  They shared it by our own solver; {}.\n", agreement);
   }
   return text;
 }

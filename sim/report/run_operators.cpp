@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "stepcast/base/overloaded.hpp"
-#include "stepcast/base/text.hpp"
 #include "stepcast/sim/report/names.hpp"
 #include "stepcast/workloads/operator_inventory.hpp"
 

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "micros.hpp"
-#include "stepcast/base/text.hpp"
 #include "stepcast/sim/report/names.hpp"
 #include "stepcast/sim/report/run_operators.hpp"
 #include "stepcast/sim/report/usage.hpp"

@@ -19,6 +19,7 @@ void check_attention_head(const WorkloadSpec& workload, Checks& checks) {
     return;
   checks.require(workload.training.attention != TrainingSpec::Attention::unfused, key,
                  "needs one fused kernel, allowed: none");
+  // One kernel for queries, keys and values pads the shorter ones to the longest.
   const std::int64_t least = std::max(latent->nope_dim + latent->rope_dim, latent->v_dim);
   checks.require(*workload.training.attention_head >= least, key,
                  "is " + count_text(*workload.training.attention_head) +
@@ -30,6 +31,7 @@ bool has_kernel(const ClusterSpec& cluster, AttentionGeneration generation) {
   const auto has = [&](const DeviceSpec& device) {
     return device.efficiency.attention.of(generation) != nullptr;
   };
+  // A step waits for its slowest device: all kinds must have the kernel.
   if (cluster.kinds.empty()) return has(cluster.device);
   return std::ranges::all_of(cluster.kinds, [&](const NodeKind& kind) { return has(kind.device); });
 }

@@ -1,6 +1,5 @@
 #include <string>
 
-#include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/feasibility.hpp"
 #include "stepcast/workloads/dispatcher_form.hpp"

@@ -7,6 +7,7 @@ namespace {
 
 Misfit unless(bool fits, Misfit reason) { return fits ? nullptr : reason; }
 
+// With expert-tensor ranks tokens travel, too, where the dispatch gathers them.
 bool tokens_travel(const MoeSpec& moe, const ParallelPlan& plan) {
   return plan.ep > 1 || (plan.etp > 1 && moe.dispatch == MoeSpec::Dispatch::allgather);
 }

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <set>
 
 #include "framework_files.hpp"
 #include "framework_rules.hpp"
+#include "reading_files.hpp"
 #include "stepcast/base/format_version.hpp"
-#include "stepcast/base/node_at.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 
@@ -17,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// More than any chain of versions has, and few enough for the stack.
 constexpr std::size_t deepest_framework = 32;
 
 /// A framework as it is written: the mapping of a file, or of a scenario.
@@ -100,6 +100,11 @@ class FrameworkMappings {
     section.finish();
     auto framework = whole(text, mapping);
     if (!framework) return {};
+    const bool own = !text.rules.empty() || text.recipes != nullptr;
+    if (renamed_ && !own)
+      fail(place_of(mapping, "name"), "framework.name",
+           "is " + shortened(text.name) + " of a file that is not it, allowed: " + *renamed_ +
+               "; another framework is --framework NAME or framework: NAME");
     framework->version = text.version;
     framework->recipe = text.recipe;
     add_rules(*framework);
@@ -119,6 +124,7 @@ class FrameworkMappings {
       fail(place, path, "names '" + shortened(name) + "', which does not exist" + hint(name));
       return {};
     }
+    // The same file by another path is still a cycle.
     const std::string real = real_path(*file);
     if (std::ranges::find(open_, real) != open_.end() || open_.size() >= deepest_framework) {
       fail(
@@ -167,11 +173,16 @@ class FrameworkMappings {
     Framework framework;
     if (!text.extends.empty()) {
       const Node& extends = *mapping.find("extends");
+      // What it extends is read first; its own rules then replace those for the same keys.
       auto base = heading(text.extends, extends.place, "framework.extends");
       if (!base) return {};
       framework = std::move(*base);
     }
-    if (!text.name.empty()) framework.name = text.name;
+    renamed_.reset();
+    if (!text.name.empty()) {
+      if (!text.extends.empty() && text.name != framework.name) renamed_ = framework.name;
+      framework.name = text.name;
+    }
     write_rules(text.rules, "framework.rules.", {}, rules_.emplace_back());
     recipes_.emplace_back();
     if (text.recipes != nullptr)
@@ -198,6 +209,7 @@ class FrameworkMappings {
         framework.recipes.push_back(std::move(recipe));
       }
     }
+    // A condition on a key that another rule sets, which waits for the first, would never settle.
     report_circles(framework, reading_);
   }
 
@@ -217,6 +229,7 @@ class FrameworkMappings {
     Section section{entry.value, path, reading_};
     describe_recipe(section, models, flags, rules);
     section.finish();
+    // `recipe: none` must stay sayable.
     if (entry.key == "none")
       fail(entry.place, path, "is the word for no recipe, allowed: another name");
     written.push_back({flags.set, flags.when, flags.source, path, recipe.name});
@@ -238,6 +251,7 @@ class FrameworkMappings {
 
   void check_choices(const Framework& framework, const Node& mapping) {
     const std::string& version = framework.version;
+    // The file knows the versions that it was read from; beyond them its switches may be others.
     const bool early = !version.empty() && is_earlier(version, framework.from);
     const bool late =
         !version.empty() && !framework.before.empty() && !is_earlier(version, framework.before);
@@ -262,6 +276,7 @@ class FrameworkMappings {
                                             const std::string& word) {
     std::map<std::string, std::string> versions;
     for (const std::string& name : names) {
+      // Names are `framework-version`: names of frameworks may have dashes of their own.
       const std::size_t dash = name.rfind('-');
       if (dash == std::string::npos || !name.starts_with(word)) continue;
       std::string& newest = versions[name.substr(0, dash)];
@@ -295,8 +310,9 @@ class FrameworkMappings {
 
   const SearchPath& search_;
   Reading& reading_;
-  std::deque<Node> documents_;     ///< in which rules stand
-  std::vector<std::string> open_;  ///< files that are being read, to see cycles
+  std::optional<std::string> renamed_;  ///< what a name was before the mapping gave it another
+  std::deque<Node> documents_;          ///< in which rules stand
+  std::vector<std::string> open_;       ///< files that are being read, to see cycles
   std::vector<std::string> files_;
   // Of each mapping, those that it extends first:
   std::vector<std::vector<WrittenRule>> rules_;
@@ -308,6 +324,7 @@ class FrameworkMappings {
 std::string Framework::label() const {
   constexpr std::string_view digits = "0123456789";
   const std::size_t dash = id.rfind('-');
+  // `mindspeed-2.3` says its version itself; `megatron-core` does not.
   const bool numbered = dash != std::string::npos && dash + 1 < id.size() &&
                         digits.find(id[dash + 1]) != std::string_view::npos;
   const std::string of_file = numbered ? id.substr(dash + 1) : from;

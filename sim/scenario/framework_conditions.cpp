@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <map>
 
 #include "framework_rules.hpp"
@@ -29,6 +28,8 @@ constexpr std::array kept_keys{
 
 bool may_set(const std::string& key) {
   const std::string section = key.substr(0, key.find('.'));
+  // A framework brings switches. What is trained, on how many devices and how it is cut is the
+  // question itself.
   const bool known = std::ranges::find(set_sections, section) != set_sections.end();
   return key == own_wait || (known && std::ranges::find(kept_keys, key) == kept_keys.end());
 }
@@ -68,6 +69,8 @@ class RuleReader {
   std::vector<std::vector<FrameworkRule>> read(const std::vector<std::vector<WrittenRule>>& files) {
     for (const std::vector<WrittenRule>& written : files)
       for (const WrittenRule& rule : written) ask(rule);
+    // One walk judges all keys: a walk over the description of a scenario takes longer than all
+    // else here.
     judge_keys(describe_keys, verdicts_);
     for (const KeyVerdict& verdict : verdicts_) judged_[{verdict.value, verdict.path}] = &verdict;
     std::vector<std::vector<FrameworkRule>> rules(files.size());
@@ -111,6 +114,8 @@ class RuleReader {
     if (written.when != nullptr)
       for (const Node::Entry& entry : written.when->entries) read_condition(written, entry, when);
     if (written.set == nullptr) return;
+    // Each key of `set` becomes a rule of its own, so that a scenario may say one of them and leave
+    // the others.
     const FrameworkRule plain{{}, {}, {}, std::move(when), written.source, written.recipe};
     for (const Node::Entry& entry : written.set->entries)
       read_value(written.path + ".set.", entry.key, entry.place, entry.value, plain, rules);
@@ -162,6 +167,7 @@ class RuleReader {
   std::string add_value(const std::string& key, const Node& value, const ConditionValues& named,
                         FrameworkCondition& condition) const {
     const KeyVerdict& found = verdict(key, value);
+    // Nodes and micro-batches are no keys: they follow from several.
     const bool counts = is_count_word(key);
     const auto number = parse_count(value.text);
     if (takes(key, value) || (counts && number)) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <mutex>
 #include <set>
-#include <sstream>
 
+#include "reading_files.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/node_at.hpp"
 #include "stepcast/base/text.hpp"
@@ -37,6 +37,7 @@ class FrameworkStore {
     const auto found = kept_.find(key);
     if (found == kept_.end()) return {};
     for (const auto& [file, stamp] : found->second.stamps)
+      // A worker lives long; a framework that was edited since is read again.
       if (stamp_of(file) != stamp) return {};
     return found->second.framework;
   }
@@ -78,6 +79,7 @@ std::vector<std::pair<double, std::string>> parts_of(const std::string& version)
   const auto end_part = [&] {
     if (part.empty()) return;
     const auto number = parse_number(part);
+    // Words count less than any number: rc1 comes before the release.
     parts.emplace_back(number.value_or(-1), number ? "" : part);
     part.clear();
   };
@@ -112,6 +114,7 @@ std::optional<Framework> heading_of(const fs::path& file) {
   try {
     // Rules are most of a file, and stand behind these words.
     const std::string text = read_document_text(file.string(), {});
+    // A heading is read of every file of the folder, to find the version that is asked for.
     const std::size_t rules = std::min(text.find("\n  rules:"), text.find("\n  recipes:"));
     const std::string heading_text = text.substr(0, std::min(rules, text.size())) + "\n";
     Node root = load_document_text(heading_text, file.string(), {});
@@ -139,15 +142,12 @@ bool is_earlier(const std::string& a, const std::string& b) { return parts_of(a)
 
 std::optional<fs::path> framework_file(const std::string& name, const fs::path& directory,
                                        const SearchPath& search) {
+  // Whatever looks like a path is one; other words are names of the folder.
   if (name.find('/') != std::string::npos || name.ends_with(".yaml"))
     return find_file(name, directory, search);
   const std::string file = name + ".yaml";
   if (const auto found = find_file(fs::path(frameworks_folder) / file, {}, search)) return found;
   return directory.filename() == frameworks_folder ? find_file(file, directory, {}) : std::nullopt;
-}
-
-fs::path directory_of(const Place& place) {
-  return place.file.starts_with("--set ") ? fs::path{} : fs::path(place.file).parent_path();
 }
 
 std::string real_path(const fs::path& path) {
@@ -172,6 +172,7 @@ std::optional<std::string> framework_for(const std::string& name, const std::str
       auto heading = heading_of(file);
       if (!heading || heading->name != name) continue;
       if (!version.empty() && has_version(*heading, version)) return heading->id;
+      // Without a version the newest is meant.
       if (version.empty() && (!newest || is_earlier(newest->from, heading->from)))
         newest = std::move(heading);
     }
@@ -196,6 +197,7 @@ void check_framework_file(const std::string& path, const SearchPath& search) {
   for (const fs::path& file : yaml_files(fs::path(framework.file).parent_path())) {
     const auto other = heading_of(file);
     if (!other || other->id == framework.id || other->name != framework.name) continue;
+    // A version must lead to one file: import picks it by the version that a script says.
     if (!overlap(framework, *other)) continue;
     const Node root = load_document(path, search);
     throw InputError({{place_of(root, "framework.versions"), "framework.versions",
@@ -212,6 +214,7 @@ std::optional<Framework> framework_of(const Node& root, const SearchPath& search
     const Node* extends = named->find("extends");
     const Node* recipe = named->find("recipe");
     const bool plain = recipe != nullptr && recipe->is_word("none");  // as imports write it
+    // A mapping that adds no rules is the file itself, which is kept from earlier questions.
     const bool alone = named->entries.size() == (plain ? 2U : 1U) && extends != nullptr &&
                        extends->kind == Node::Kind::scalar;
     auto framework =
@@ -236,11 +239,13 @@ std::optional<Framework> framework_of(const Node& root, const SearchPath& search
   }
   const Node* usual = node_at(root, "cluster.device.framework");
   if (usual == nullptr || usual->kind != Node::Kind::scalar || usual->text == "none") return {};
+  // Given times launch nothing that a framework could change.
   if (root.find("workload") != nullptr) return {};
   auto framework =
       kept_framework(usual->text, usual->place, "cluster.device.framework", search, reading);
   if (!framework) return {};
   framework->place = usual->place;
+  // Nobody asked for this framework: its rules give way where they do not fit.
   framework->assumed = true;
   return framework;
 }

@@ -13,8 +13,6 @@ namespace stepcast {
 std::optional<std::filesystem::path> framework_file(const std::string& name,
                                                     const std::filesystem::path& directory,
                                                     const SearchPath& search);
-/// The folder of the file in which a value stands; the working folder for a setting.
-std::filesystem::path directory_of(const Place& place);
 /// The path without links and dots, where it can be had.
 std::string real_path(const std::filesystem::path& path);
 

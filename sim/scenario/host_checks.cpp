@@ -14,6 +14,7 @@ void check_update(const HostSpec& host, const std::string& path, Checks& checks)
 
 /// Of the host at `path`, on whose drives states live.
 void check_drives(const HostSpec& host, const std::string& path, Checks& checks) {
+  // States are read and written once in a step, so that both rates count.
   for (const auto& [rate, name] : {std::pair{host.storage_read, ".storage.read"},
                                    std::pair{host.storage_write, ".storage.write"}})
     checks.require(rate.value() > 0 || !checks.good({path + name}), "training.offload.store",
@@ -23,6 +24,7 @@ void check_drives(const HostSpec& host, const std::string& path, Checks& checks)
 /// The memory of the host at `path` is shared by the devices of its node at most.
 void check_sharing(const HostSpec& host, std::int64_t node_devices, const std::string& path,
                    Checks& checks) {
+  // A host of which nothing is known has nothing that devices could share.
   const bool known = host.memory_capacity.value() > 0 || host.memory_bandwidth.value() > 0 ||
                      host.storage_read.value() > 0;
   const bool good = checks.good({"cluster.node.devices", path + ".devices_per_host"});
@@ -63,6 +65,8 @@ void check_hosts(const Scenario& scenario, Checks& checks) {
 
 /// Of a layer that runs again whole its input alone is kept; adapters keep inputs of their own.
 void check_attention_alone(const TrainingSpec& training, Checks& checks) {
+  // A part of all activations is moved then, whatever kept them; the rules below are of attention's
+  // alone.
   if (training.offload_activations) return;
   checks.require(
       training.recompute != TrainingSpec::Recompute::full, "training.offload.activations",
@@ -85,6 +89,8 @@ void check_offload(const Scenario& scenario, Checks& checks) {
   check(training.offloads_activations(), "training.offload.activations", "0");
   check_attention_alone(training, checks);
   const WorkloadSpec& workload = scenario.workload;
+  // Copies run beside the unit that needs them next. In a pair two units run as one, so that there
+  // is none beside it.
   const bool moves = !workload.pairs || workload.moe.overlap == MoeSpec::Overlap::fb_pair;
   checks.require(!training.offloads_activations() || moves || !checks.good({"schedule.pipeline"}),
                  "training.offload.activations",
@@ -122,6 +128,7 @@ void check_pcie(const Scenario& scenario, Checks& checks) {
   if (!checks.good_below(path)) return;
   if (!tree.known()) {
     const char* why = "is given but switch_bandwidth is 0, allowed: ";
+    // Keys of the tree shape it; without the bandwidth of its switches there is no tree.
     checks.require(tree.switch_devices == 1, path + ".switch_devices", why + std::string("1"));
     checks.require(tree.nic == PcieTree::Nic::device, path + ".nic", why + std::string("device"));
     return;
@@ -131,6 +138,8 @@ void check_pcie(const Scenario& scenario, Checks& checks) {
   checks.require(cluster.host.device_link_bandwidth.value() > 0 ||
                      !checks.good({"cluster.host.device_link.bandwidth"}),
                  key, "is given but cluster.host.device_link.bandwidth is 0" + none);
+  // Both say what devices of a node share on their way to the host: one bandwidth each, or links in
+  // which flows meet.
   checks.require(cluster.host.shared_bandwidth.value() <= 0, key,
                  "is given beside cluster.host.device_link.shared, which is an even share of the "
                  "same" +
@@ -142,6 +151,7 @@ void check_pcie(const Scenario& scenario, Checks& checks) {
   const bool nics = tree.nic != PcieTree::Nic::device;
   checks.require(!nics || cluster.network.nic.per == NicSpec::Per::device, path + ".nic",
                  "is given but a NIC is that of a node (cluster.network.nic.per), allowed: device");
+  // Copies and NICs are all that crosses the tree.
   checks.require(nics || offloads(scenario.workload.training) || !checks.good_below("training"),
                  key, "is given but nothing is offloaded and NICs are not in the tree" + none);
   const std::int64_t node = cluster.node_devices;
@@ -154,6 +164,7 @@ void check_pcie(const Scenario& scenario, Checks& checks) {
 /// Updates on the host are one pass of its own, so that kernels of the device update nothing.
 void check_optimizer_kernels(const Scenario& scenario, Checks& checks) {
   const TrainingSpec& training = scenario.workload.training;
+  // A part that stays on the device is updated there, by the kernels that the key names.
   const bool all_there = training.offload_optimizer && training.offload_optimizer_part >= 1 &&
                          training.offload_update == TrainingSpec::OffloadUpdate::host;
   checks.require_use(
@@ -212,6 +223,7 @@ void check_expert_offload(const Scenario& scenario, Checks& checks) {
     return;
   checks.require(plan.zero < 3, "training.offload.experts",
                  "is given but parallel.zero 3 shards the parameters, allowed: with zero 0 to 2");
+  // The experts that one rank holds, of which at least one must work in a step.
   const double held =
       static_cast<double>(scenario.workload.model.moe->experts) / static_cast<double>(plan.ep);
   if (routed && !(checks.good_below("moe") && checks.good_below("training"))) return;

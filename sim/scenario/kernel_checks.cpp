@@ -20,6 +20,7 @@ void check_fp8(const Scenario& scenario, Checks& checks) {
   using Scales = KernelSpec::Scales;
   const TrainingSpec& training = workload.training;
   const Scales scales = workload.runtime.kernels.scales;
+  // Recipe, head and scales are ways to multiply in FP8: without it nothing reads them.
   const bool fp8 = training.precision == TrainingSpec::Precision::fp8_mixed;
   checks.require_use(fp8 || training.fp8_recipe == Recipe::delayed, "training.fp8_recipe",
                      "is set but training.precision is not fp8_mixed, allowed: delayed");
@@ -31,6 +32,7 @@ void check_fp8(const Scenario& scenario, Checks& checks) {
       "is cudnn_mxfp8 but training.fp8_recipe is not mxfp8 of fp8_mixed, allowed: fused");
   if (fp8 && training.fp8_recipe == Recipe::mxfp8) {
     check_mxfp8(scenario.cluster.device, "cluster.device", checks);
+    // In a cluster of several kinds each one multiplies, so that each must be able to.
     const std::vector<NodeKind>& kinds = scenario.cluster.kinds;
     for (std::size_t k = 0; k < kinds.size(); ++k)
       check_mxfp8(kinds[k].device, "cluster.kinds." + std::to_string(k) + ".device", checks);
@@ -39,6 +41,7 @@ void check_fp8(const Scenario& scenario, Checks& checks) {
                      "runtime.kernels.scales",
                      "is set but training.fp8_recipe is not mxfp8, allowed: joined");
   if (!checks.good({"model", "moe"})) return;
+  // Scales are padded for each expert only where each has a product of its own.
   const bool each =
       workload.model.moe.has_value() && workload.moe.products == MoeSpec::Products::multi_stream;
   checks.require_use(scales != Scales::apart || each, "runtime.kernels.scales",
@@ -52,6 +55,8 @@ void check_fp8(const Scenario& scenario, Checks& checks) {
 void check_graph_scopes(const WorkloadSpec& workload, Checks& checks) {
   const ModelSpec& model = workload.model;
   const MoeSpec& moe = workload.moe;
+  // A captured graph replays fixed kernels of fixed sizes. A part that the model does not have, or
+  // whose sizes change from step to step, cannot be captured.
   const auto require = [&](GraphScope scope, bool holds, const char* what) {
     if ((workload.runtime.graphs >> static_cast<unsigned>(scope) & 1U) != 0)
       checks.require(holds, "runtime.graphs", what);
@@ -70,6 +75,7 @@ void check_graph_scopes(const WorkloadSpec& workload, Checks& checks) {
           model.moe->shared_experts > 0 && moe.overlap != MoeSpec::Overlap::shared_expert,
           "names shared_experts, which the model does not have or moe.overlap shared_expert takes "
           "apart, allowed: without them");
+  // Both would capture the same kernels twice.
   const bool parts = has(GraphScope::moe_router) || has(GraphScope::moe_preprocess) ||
                      has(GraphScope::shared_experts);
   require(GraphScope::moe, !parts, "names moe and its parts, allowed: moe alone, or its parts");
@@ -86,6 +92,8 @@ void check_block(const WorkloadSpec& workload, Checks& checks) {
   checks.require_use(!joined || workload.model.block == Block::parallel, "runtime.kernels.block",
                      "is joined but the parts of a layer do not read the same norm (model.block "
                      "parallel), allowed: apart");
+  // A joined product computes attention's and the feed-forward's rows at once: rebuilding one of
+  // them would run both.
   checks.require(!joined || !workload.training.recomputes(TrainingSpec::Module::mlp),
                  "runtime.kernels.block",
                  "is joined but training.recompute names mlp, which is no part by itself then, "
@@ -94,6 +102,8 @@ void check_block(const WorkloadSpec& workload, Checks& checks) {
     return (workload.runtime.graphs >> static_cast<unsigned>(scope) & 1U) != 0;
   };
   checks.require(
+      // In a parallel block the two parts are launched in turns, so that a graph holds both or
+      // none.
       workload.model.block == Block::serial || has(GraphScope::attn) == has(GraphScope::mlp),
       "runtime.graphs",
       "names one of attn and mlp, which a layer with model.block parallel or parallel_norms runs "
@@ -110,6 +120,8 @@ void check_gated_statements(const WorkloadSpec& workload, Checks& checks) {
       "runtime.kernels.activation",
       std::string(clamped ? "is clamped" : "is apart") +
           " but model.ffn.kind is not gated, allowed: fused, unfused, formula");
+  // A clamped activation reads its limit on the host, which ends every graph that a fuser could
+  // build.
   const RuntimeSpec::Fusion fusion = workload.runtime.fusion;
   checks.require(
       fusion == RuntimeSpec::Fusion::none || (!clamped && fusion == RuntimeSpec::Fusion::dvm),
@@ -139,6 +151,8 @@ void check_stored_weights(const WorkloadSpec& workload, Checks& checks) {
 }
 
 void check_start_order(const WorkloadSpec& workload, Checks& checks) {
+  // The order of issue counts where the host is the one who issues, and where two streams wait at a
+  // time.
   if (workload.runtime.start_order == RuntimeSpec::StartOrder::by_stream) return;
   checks.require_use(workload.runtime.dispatch == RuntimeSpec::Dispatch::eager,
                      "runtime.start_order",
@@ -181,6 +195,7 @@ void check_idle_statements(const WorkloadSpec& workload, Checks& checks) {
       "runtime.kernels.router", "is statements but the model has no experts, allowed: fused");
   if (kernels.heads == KernelSpec::Heads::joined || !checks.good({"model", "training.attention"}))
     return;
+  // With linear attention in every layer no fused kernel of heads is left.
   const auto& linear = workload.model.linear;
   checks.require_use(
       std::holds_alternative<GroupedQueryAttention>(workload.model.attention) &&

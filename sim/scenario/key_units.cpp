@@ -4,6 +4,7 @@
 #include <map>
 
 #include "stepcast/base/text.hpp"
+#include "stepcast/base/whole_visitor.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 
 namespace stepcast {
@@ -14,7 +15,7 @@ enum class KeyUnit { none, time, size, bandwidth, flops };
 /// The unit of every key, whichever alternatives a scenario takes; entries of lists are `*`.
 using KeyUnits = std::map<std::string, KeyUnit, std::less<>>;
 
-class KeyUnitCollector : public Visitor {
+class KeyUnitCollector : public WholeVisitor {
  public:
   KeyUnitCollector(std::string prefix, KeyUnits& units)
       : prefix_{std::move(prefix)}, units_{units} {}
@@ -31,38 +32,20 @@ class KeyUnitCollector : public Visitor {
           return KeyUnit::none;
         },
         field.target);
+    // Alternatives may have the same key; its unit is the same in all of them.
     units_.try_emplace(prefix_ + std::string(field.key), unit);
   }
   void section(std::string_view key, std::string_view, const Body& body) override {
     KeyUnitCollector inner{prefix_ + std::string(key) + ".", units_};
     body(inner);
   }
-  void optional_section(std::string_view key, std::string_view doc, bool&,
-                        const Body& body) override {
-    section(key, doc, body);
-  }
-  void alternatives(std::string_view, std::string_view, std::size_t& current,
-                    const std::vector<Alternative>& bodies) override {
-    one_of(current, bodies);
-  }
-  void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
-    for (std::size_t i = 0; i < bodies.size(); ++i) {
-      current = i;
-      bodies[i].body(*this);
-    }
-  }
   void list(std::string_view key, std::string_view doc, std::size_t,
             const std::function<void(std::size_t)>& resize,
             const std::function<void(Visitor&, std::size_t)>& body) override {
+    // One entry is enough to see the keys of all.
     resize(1);
     section(std::string(key) + ".*", doc, [&](Visitor& v) { body(v, 0); });
   }
-  void optional_list(std::string_view key, std::string_view doc, std::size_t size,
-                     const std::function<void(std::size_t)>& resize,
-                     const std::function<void(Visitor&, std::size_t)>& body) override {
-    list(key, doc, size, resize, body);
-  }
-  void paths(std::string_view, std::string_view, const PathMap&) override {}
 
  private:
   std::string prefix_;
@@ -86,6 +69,7 @@ std::string with_stars(std::string_view path) {
   while (!path.empty()) {
     const std::string_view part = path.substr(0, path.find('.'));
     path.remove_prefix(std::min(part.size() + 1, path.size()));
+    // Positions in a list say nothing about the unit.
     const bool entry = part.find_first_not_of("0123456789") == std::string_view::npos;
     out += (out.empty() ? "" : ".") + (entry ? std::string("*") : std::string(part));
   }

@@ -1,5 +1,7 @@
 #include "number_file.hpp"
 
+#include "read_draft.hpp"
+#include "reading_files.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast {
@@ -29,14 +31,11 @@ int read_lines(std::string_view text, const std::string& file, const NumberFile&
 void read_number_file(const Node& root, const SearchPath& search, const NumberFile& numbers,
                       Reading& reading) {
   const Place place = place_of(root, numbers.key);
-  const bool in_file = !place.file.starts_with("--set ");
-  const auto directory =
-      in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
   const auto fail = [&](const std::string& message) {
     reading.failed.insert(numbers.key);
     reading.report(place, numbers.key, message);
   };
-  const auto file = find_file(numbers.path, directory, search);
+  const auto file = find_file(numbers.path, directory_of(place), search);
   if (!file)
     return fail("names '" + shortened(numbers.path) +
                 "', which does not exist, allowed: the path of a file with one " + numbers.one +
@@ -49,8 +48,7 @@ void read_number_file(const Node& root, const SearchPath& search, const NumberFi
                        reading);
   } catch (const InputError& error) {
     reading.failed.insert(numbers.key);
-    for (const Diagnostic& d : error.diagnostics()) reading.diagnostics.push_back(d);
-    return;
+    return append_errors(reading, error);
   }
   if (reading.diagnostics.size() > before) {
     reading.failed.insert(numbers.key);

@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"

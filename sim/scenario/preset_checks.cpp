@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "cost_checks.hpp"
 #include "held_core_checks.hpp"
@@ -23,6 +22,7 @@ void check_experts(const ModelSpec& model, const std::string& prefix, Checks& ch
   checks.require(moe.top_groups <= moe.groups, key("top_groups"),
                  "is " + count_text(moe.top_groups) + ", allowed: 1 to groups (" +
                      count_text(moe.groups) + ")");
+  // A router with groups picks experts of the best groups alone (DeepSeek-V3, 2.1.2).
   const std::int64_t reachable = groups ? moe.experts / moe.groups * moe.top_groups : moe.experts;
   checks.require(moe.top_k <= reachable, key("top_k"),
                  "is " + count_text(moe.top_k) + ", a token reaches " + count_text(reachable) +
@@ -51,6 +51,8 @@ void check_reserve(const DeviceSpec& device, const std::string& memory, Checks& 
 }
 
 void check_quotients(const ClassRange& range, const std::string& prefix, Checks& checks) {
+  // Quotients are of rows of the ledger: a class says of which devices they are, and only then
+  // whether a wider one stands in.
   const bool told = !range.of.empty();
   checks.require(told || !range.wider, prefix + "wider", "is of a class, allowed: beside class");
   checks.require(told || range.devices.empty(), prefix + "devices", "are of a class, which lacks");
@@ -62,6 +64,7 @@ void check_quotients(const ClassRange& range, const std::string& prefix, Checks&
 /// A super-node holds nodes of one kind, and as many in every kind.
 void check_super_node(const NodeKind& kind, const ClusterSpec& cluster, const std::string& key,
                       Checks& checks) {
+  // Routes count in super-nodes: their borders must be those of the first kind.
   const auto size = [](const std::optional<SuperNodeSpec>& s) { return s ? s->nodes : 0; };
   const std::int64_t wanted = size(cluster.super_node);
   if (!checks.require(size(kind.super_node) == wanted, key + "super_node",
@@ -102,6 +105,8 @@ void check_kinds(const ClusterSpec& cluster, const std::string& prefix, Checks& 
     const NodeKind& kind = cluster.kinds[k];
     const std::string key = list + "." + std::to_string(k) + ".";
     nodes += kind.nodes;
+    // Ranks are placed by arithmetic on the number of devices in a node, which is one for the
+    // cluster.
     checks.require(kind.node_devices == cluster.node_devices, key + "node.devices",
                    "is " + count_text(kind.node_devices) +
                        ", allowed: " + count_text(cluster.node_devices) + " as on the other nodes");
@@ -126,6 +131,8 @@ void check_wires(const ClusterSpec& cluster, const std::string& prefix, Checks& 
     checks.fail(prefix + "node.fabric." + at, *wrong);
     return;
   }
+  // Rings of NCCL are laid over a mesh, groups or a switch; wires with several hops are known to
+  // the description of HCCL alone.
   const bool wired = !std::holds_alternative<MeshFabric>(cluster.node_fabric) &&
                      !std::holds_alternative<SwitchFabric>(cluster.node_fabric) &&
                      !std::holds_alternative<GroupFabric>(cluster.node_fabric);
@@ -152,6 +159,7 @@ void check_routing(const NetworkSpec& network, const std::string& prefix, Checks
                      none + "ideal" + leaves);
   checks.require(uplinks || !(network.background > 0), prefix + "network.background",
                  "is " + shortest(network.background) + " " + none + "0" + leaves);
+  // Hashing is known for one tier of uplinks; with pods there are two.
   const bool tiers = network.pod_leaves > 0;
   checks.require(!tiers || ideal, prefix + "network.routing",
                  "hashes flows onto the uplinks of leaves, not onto those of pods, allowed: ideal, "
@@ -170,6 +178,8 @@ void check_power_cap(const DeviceSpec& device, const std::string& key, Checks& c
   if (!device.power_cap) return;
   const std::string cap = key + "device.power_cap";
   const EfficiencySpec& efficiency = device.efficiency;
+  // A device at its power limit slows products that draw more than it: those with a sustained rate
+  // below the one at full clock.
   const auto held = [](const std::optional<MatmulEfficiency>& e) { return e && e->sustained < 1; };
   checks.require(efficiency.matmul.sustained < 1 || efficiency.grouped_matmul.sustained < 1 ||
                      held(efficiency.matmul_fp8) || held(efficiency.grouped_matmul_fp8),
@@ -200,6 +210,7 @@ void check_states(const ClusterSpec& cluster, const std::string& prefix, Checks&
                      "is " + shortest(device.power->idle) +
                          ", more than at work, allowed: at most computing and communicating");
   };
+  // A clock that depends on what a device did is followed for one kind of device alone.
   check(cluster.device, prefix);
   for (std::size_t k = 0; k < cluster.kinds.size(); ++k) {
     const std::string key = prefix + "kinds." + std::to_string(k) + ".";
@@ -240,6 +251,7 @@ void check_node(const ClusterSpec& cluster, const std::string& prefix, Checks& c
 
 /// Parts of a fleet that change nothing without another.
 void check_fleet(const FleetSpec& fleet, const std::string& prefix, Checks& checks) {
+  // Share and factor say one thing together: how many nodes are slow, and by how much.
   const auto needs = [&](bool alone, const char* key, double value, const char* other) {
     checks.require(
         !alone, prefix + key,
@@ -319,6 +331,7 @@ void check_linear_attention(const ModelSpec& model, const std::string& prefix, C
 }
 
 void check_indexer(const LatentAttention& a, const std::string& prefix, Checks& checks) {
+  // Keys at their defaults do nothing, also where they are written out.
   const LatentAttention plain;
   const std::string key = prefix + "attention.";
   checks.require(a.sparse() || a.index_dim == plain.index_dim, key + "index_dim",
@@ -326,6 +339,7 @@ void check_indexer(const LatentAttention& a, const std::string& prefix, Checks& 
   checks.require(a.sparse() || a.index_top_k == plain.index_top_k, key + "index_top_k",
                  "is given without index_heads, allowed: with them");
   if (!a.sparse()) return;
+  // The indexer of sparse attention projects the compressed queries (DeepSeek-V3.2).
   checks.require(a.q_lora_rank > 0, key + "q_lora_rank",
                  "is 0, but the indexer reads the latents of queries, allowed: at least 1");
   checks.require(a.index_dim >= a.rope_dim, key + "index_dim",

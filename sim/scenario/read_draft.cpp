@@ -24,10 +24,7 @@ std::optional<std::filesystem::path> named_file(const Node& root, const std::str
                                                 const std::string& name, const char* what,
                                                 const SearchPath& search, Reading& reading) {
   const Place place = place_of(root, path);
-  const bool in_file = !place.file.starts_with("--set ");
-  const auto directory =
-      in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
-  auto file = find_file(name, directory, search);
+  auto file = find_file(name, directory_of(place), search);
   if (!file) {
     reading.report(
         place, path,
@@ -39,6 +36,7 @@ std::optional<std::filesystem::path> named_file(const Node& root, const std::str
 /// What is wrong with the rows of a log of expert counts; empty: nothing.
 std::string wrong_rows(const ModelSpec& model, const RoutingSpec& routing, bool says_layers) {
   const auto experts = static_cast<std::size_t>(model.moe->experts);
+  // With counts of each layer a step of the log is a row for each layer with experts.
   const bool own = routing.layers == RoutingSpec::Layers::own;
   const std::size_t with_experts = count_moe_layers(model), layers = own ? with_experts : 1;
   const std::vector<double>& counts = routing.counts;
@@ -57,6 +55,8 @@ std::string wrong_rows(const ModelSpec& model, const RoutingSpec& routing, bool 
     return "which holds only 0 for the experts of " + layer + "step " +
            std::to_string(row / layers) + ", allowed: a number above 0 in each row";
   }
+  // As many rows as layers may be one step of all layers or a step each: guessing wrong would
+  // simulate another load without a word.
   if (rows > 1 && rows == with_experts && !own && !says_layers && routing.step == 0)
     return "which holds " + std::to_string(rows) +
            " rows, as many as the model has layers with experts, allowed: with "
@@ -75,12 +75,10 @@ void read_counts(const Node& root, Scenario& scenario, const SearchPath& search,
     reading.report(place_of(root, path), path,
                    "names '" + shortened(routing.file) + "', " + message);
   };
-  const std::string from = place_of(root, path).file;
-  const auto directory = from.starts_with("--set ") ? std::filesystem::path{}
-                                                    : std::filesystem::path(from).parent_path();
-  const auto file = find_file(routing.file, directory, search);
+  const auto file = find_file(routing.file, directory_of(place_of(root, path)), search);
   if (!file) return refuse("which does not exist, allowed: the path of a text file");
   std::string text = read_document_text(file->string(), search);
+  // Logs are CSV, or columns with blanks.
   std::ranges::replace(text, ',', ' ');
   std::istringstream words(text);
   for (std::string word; words >> word;) {
@@ -125,6 +123,7 @@ void read_config(const Node& root, const std::string& path, const std::string& c
     reading.failed.insert("model");
     return;
   }
+  // The config.json brings the whole model but for the name that the scenario gives.
   const std::string name = model.name;
   try {
     model = read_hugging_face(*file);
@@ -143,6 +142,7 @@ void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft
   const auto read_keys = [&](const Node& keys) {
     read_mapping(keys, reading, [&](Visitor& visitor) { describe(visitor, draft); });
   };
+  // Keys that the graph says are taken out before the rest is read, with an error for each.
   if (draft.names_graph)
     read_keys(without_job(all, reading));
   else if (const auto plain = without_config_keys(all))

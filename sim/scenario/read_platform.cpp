@@ -3,9 +3,10 @@
 #include <filesystem>
 #include <set>
 
+#include "read_draft.hpp"
+#include "reading_files.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/errors.hpp"
-#include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/platform_text.hpp"
 
 namespace stepcast {
@@ -39,6 +40,8 @@ Node mapping(const Place& place, std::vector<Node::Entry> entries) {
   return node;
 }
 
+// A cluster is made of nodes with a fabric; that of a platform is the file itself, in which nothing
+// is known below a host.
 Node nodes_of(const Node& platform) {
   const Place& place = platform.place;
   const Node* size = platform.find("devices_per_node");
@@ -63,12 +66,15 @@ std::string platform_file_text(const std::string& file) {
 }  // namespace
 
 std::optional<Node> with_platform(const Node& root, const std::string& prefix) {
+  // Keys are those of a cluster file, or stand below `cluster` in a scenario.
   const Node* stated = prefix.empty() ? &root : root.find("cluster");
   const Node* platform = mapping_at(mapping_at(stated, "network"), "platform");
   if (platform == nullptr) return {};
   const Node& given = *platform;
   Node changed = root;
   Node* cluster = prefix.empty() ? &changed : changed.find("cluster");
+  // What the same file says beside the platform is meant; what a preset said of nodes and links
+  // described another network.
   const std::set<std::string> files = origins(given);
   const auto replaced = [&](const Node::Entry& entry) { return !files.contains(entry.place.file); };
   std::erase_if(cluster->find("network")->entries, [&](const Node::Entry& entry) {
@@ -89,10 +95,7 @@ void read_platform_file(const Node& root, const SearchPath& search, const std::s
   if (!cluster.network.platform || reading.failed.contains(key)) return;
   PlatformSpec& platform = *cluster.network.platform;
   const Place place = place_of(root, key);
-  const bool in_file = !place.file.starts_with("--set ");
-  const auto directory =
-      in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
-  const auto file = find_file(platform.file, directory, search);
+  const auto file = find_file(platform.file, directory_of(place), search);
   const auto fail = [&](const std::string& message) {
     reading.failed.insert(key);
     reading.report(place, key, "names '" + shortened(platform.file) + "', " + message);
@@ -104,10 +107,11 @@ void read_platform_file(const Node& root, const SearchPath& search, const std::s
     check_text(*platform.text, file->string(), key, "XML");
   } catch (const InputError& error) {
     reading.failed.insert(key);
-    for (const Diagnostic& d : error.diagnostics()) reading.diagnostics.push_back(d);
-    return;
+    return append_errors(reading, error);
   }
   platform.path = std::filesystem::absolute(*file).lexically_normal().string();
+  // Whether it is well-formed is for SimGrid to say; names that stand twice are reported here, with
+  // both of their lines.
   scan_platform(*platform.text, file->string(), key, reading);
 }
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <filesystem>
 
+#include "read_draft.hpp"
+#include "reading_files.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/sim/graph/task_graph.hpp"
 
@@ -16,9 +18,8 @@ std::optional<std::filesystem::path> named(const Node& root, const SearchPath& s
                                            Reading& reading) {
   const bool folder = draft.workload_source == ScenarioDraft::from_chakra;
   const Place place = place_of(root, path);
-  const bool in_file = !place.file.starts_with("--set ");
-  const auto directory =
-      in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
+  const auto directory = directory_of(place);
+  // Traces are a folder, which the search path does not know.
   if (folder && is_folder(directory / draft.graph)) return directory / draft.graph;
   if (const auto file = folder ? std::nullopt : find_file(draft.graph, directory, search))
     return file;
@@ -46,6 +47,7 @@ Node without_job(const Node& root, Reading& reading) {
     if (traces && entry.key == "communication" && below.size() == 1 &&
         below.front().key == "algorithm")
       return true;  // read with the traces
+    // Said twice, one of both would be ignored without a word.
     constexpr std::array<std::string_view, 6> said{"parallel", "training",      "schedule",
                                                    "moe",      "communication", "runtime"};
     if (std::ranges::find(said, entry.key) == said.end()) return false;
@@ -71,8 +73,7 @@ void read_task_graph(const Node& root, const SearchPath& search, ScenarioDraft& 
         std::make_shared<const TaskGraph>(folder ? read_chakra(*found) : read_graph(*found));
     scenario.graph_path = std::filesystem::absolute(*found).lexically_normal().string();
   } catch (const InputError& error) {
-    for (const Diagnostic& d : error.diagnostics()) reading.diagnostics.push_back(d);
-    return;
+    return append_errors(reading, error);
   }
   const TaskGraph& graph = *scenario.graph;
   scenario.workload.plan = graph.plan;
@@ -85,6 +86,7 @@ void read_task_graph(const Node& root, const SearchPath& search, ScenarioDraft& 
   } else {
     algorithms = graph.algorithms;
   }
+  // A graph remembers the stalls of its run; the scenario may replace them, wholly.
   if (graph.stalls && root.find("stalls") == nullptr) {
     Section section{*graph.stalls, "stalls", reading};
     describe(section, scenario.stalls);
@@ -93,6 +95,7 @@ void read_task_graph(const Node& root, const SearchPath& search, ScenarioDraft& 
   scenario.workload.training.micro_batch = graph.micro_batch;
   scenario.workload.training.global_batch = graph.global_batch;
   scenario.schedule.p2p = graph.p2p;
+  // Stages of given times exchange without bytes, a latency apart; that of the graph holds.
   if (graph.boundary_latency) {
     scenario.synthetic->boundary_latency = *graph.boundary_latency;
     scenario.synthetic->boundary_latency_given = true;

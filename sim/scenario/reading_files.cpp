@@ -1,12 +1,13 @@
 #include "reading_files.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <sstream>
 
 #include "stepcast/base/known_keys.hpp"
+#include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/base/whole_visitor.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 
 namespace stepcast {
@@ -19,7 +20,7 @@ bool names_missing_preset(const Diagnostic& d) {
 }
 
 /// The paths of all keys of a scenario that have one name.
-class PathsOfKey : public Visitor {
+class PathsOfKey : public WholeVisitor {
  public:
   PathsOfKey(std::string_view name, std::string prefix, std::vector<std::string>& found)
       : name_{name}, prefix_{std::move(prefix)}, found_{found} {}
@@ -30,33 +31,16 @@ class PathsOfKey : public Visitor {
     PathsOfKey inner{name_, prefix_ + std::string(key) + ".", found_};
     body(inner);
   }
-  void optional_section(std::string_view key, std::string_view doc, bool&,
-                        const Body& body) override {
-    section(key, doc, body);
-  }
   void alternatives(std::string_view key, std::string_view, std::size_t& current,
                     const std::vector<Alternative>& bodies) override {
     meet(key);
     one_of(current, bodies);
-  }
-  void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
-    for (std::size_t i = 0; i < bodies.size(); ++i) {
-      if (!bodies[i].built) continue;
-      current = i;
-      bodies[i].body(*this);
-    }
   }
   void list(std::string_view key, std::string_view, std::size_t,
             const std::function<void(std::size_t)>&,
             const std::function<void(Visitor&, std::size_t)>&) override {
     meet(key);
   }
-  void optional_list(std::string_view key, std::string_view, std::size_t,
-                     const std::function<void(std::size_t)>&,
-                     const std::function<void(Visitor&, std::size_t)>&) override {
-    meet(key);
-  }
-  void paths(std::string_view, std::string_view, const PathMap&) override {}
 
  private:
   void meet(std::string_view key) {
@@ -68,6 +52,13 @@ class PathsOfKey : public Visitor {
   std::string prefix_;
   std::vector<std::string>& found_;
 };
+
+/// Adds the paths of all keys of a scenario that have this name.
+void add_paths(std::string_view name, std::vector<std::string>& found) {
+  ScenarioDraft draft;
+  PathsOfKey paths{name, {}, found};
+  describe(paths, draft);
+}
 
 /// `model: llama3-8b` was meant as a preset.
 void suggest_preset(Diagnostic& d) {
@@ -116,13 +107,18 @@ void suggest_namesake(Diagnostic& d) {
                    .text = d.message.substr(begin.size(), at - begin.size())};
   if (!parse_number(value.text) || d.message.find("number", at) != std::string::npos) return;
   std::vector<std::string> found;
-  ScenarioDraft draft;
-  PathsOfKey paths{std::string_view(d.path).substr(d.path.rfind('.') + 1), {}, found};
-  describe(paths, draft);
+  add_paths(std::string_view(d.path).substr(d.path.rfind('.') + 1), found);
   std::erase_if(found, [&](const std::string& path) {
     return path == d.path || !wrong_assignment(describe_draft, path, value).empty();
   });
   if (found.size() == 1) d.message += "; did you mean " + found.front() + "?";
+}
+
+/// Of many paths those with the fewest keys: `devices` means `cluster.devices`.
+void keep_shallowest(std::vector<std::string>& paths) {
+  const auto depth = [](const std::string& path) { return std::ranges::count(path, '.'); };
+  const auto least = depth(*std::ranges::min_element(paths, {}, depth));
+  std::erase_if(paths, [&](const std::string& path) { return depth(path) > least; });
 }
 
 auto starts_with(const std::string& head) {
@@ -140,14 +136,17 @@ void suggest_paths(Reading& reading) {
     suggest_namesake(d);
     if (!d.message.starts_with(unknown)) continue;
     std::vector<std::string> found;
-    ScenarioDraft draft;
-    PathsOfKey paths{std::string_view(d.path).substr(d.path.rfind('.') + 1), {}, found};
-    describe(paths, draft);
+    const std::string name = d.path.substr(d.path.rfind('.') + 1);
+    add_paths(name, found);
+    // `parallel.world_size`: what others call it.
+    if (found.empty())
+      for (const std::string& meant : names_of(name)) add_paths(meant, found);
     std::erase(found, d.path);  // one that another word of its mapping allows
     // `model.experts` means `model.moe.experts` before `moe.experts`.
     const std::string head = d.path.substr(0, d.path.find('.') + 1);
     if (!head.empty() && std::ranges::any_of(found, starts_with(head)))
       std::erase_if(found, std::not_fn(starts_with(head)));
+    if (found.size() > most) keep_shallowest(found);
     if (found.empty() || found.size() > most) continue;
     d.message += "; did you mean " + joined(found) + "?";
   }
@@ -162,6 +161,11 @@ std::string name_of_file(const std::string& path) {
     if (!allowed) c = '-';
   }
   return name.find_first_not_of("-.") == std::string::npos ? "scenario" : name;
+}
+
+std::filesystem::path directory_of(const Place& place) {
+  return place.file.starts_with("--set ") ? std::filesystem::path{}
+                                          : std::filesystem::path(place.file).parent_path();
 }
 
 void note_missing_presets(const std::vector<Diagnostic>& wrong, Reading& reading) {

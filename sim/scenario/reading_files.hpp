@@ -1,4 +1,5 @@
 #pragma once
+#include <filesystem>
 #include <string>
 
 #include "stepcast/base/section.hpp"
@@ -7,6 +8,9 @@ namespace stepcast {
 
 /// The name of a scenario that gives none: the stem of its file, in the characters of names.
 std::string name_of_file(const std::string& path);
+
+/// The folder of the file in which a value stands; the working folder for a setting.
+std::filesystem::path directory_of(const Place& place);
 
 /// Notes what of the file is not known because a preset was not found: a key that it would have
 /// given is no error of its own.

@@ -6,8 +6,6 @@
 #include "framework_files.hpp"
 #include "framework_rules.hpp"
 #include "stepcast/base/canonical.hpp"
-#include "stepcast/base/node_at.hpp"
-#include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/framed_document.hpp"
 
@@ -35,6 +33,8 @@ bool says(const Node& root, std::string_view path) {
   return node->kind != Node::Kind::null;
 }
 
+// Writes a value at a path; mappings on the way are made, at the place of the value, so that errors
+// name the rule.
 void put(Node& root, std::string_view path, const Node& value) {
   Node* node = &root;
   while (!path.empty()) {
@@ -65,10 +65,13 @@ KeyTexts texts_for(const ChosenRules& rules, ScenarioDraft& draft) {
   if (asked.empty()) return texts;
   Scenario& scenario = draft.scenario;
   ParallelPlan& plan = scenario.workload.plan;
+  // Conditions ask for what holds, not for what was written: `auto` shows the size that follows,
+  // and a config.json its dimensions.
   plan.dp_given = plan.dp;
   draft.model_source = ScenarioDraft::from_keys;
   // Every key at or below one that is asked for, and what lies above it.
   const auto wanted = [&](const std::string& path) {
+    // `asked` is sorted, so that paths below this one follow it.
     const auto below = asked.lower_bound(path + ".");
     if (below != asked.end() && below->starts_with(path + ".")) return true;
     for (std::size_t dot = path.size(); dot != std::string::npos && dot > 0;
@@ -85,6 +88,7 @@ KeyTexts texts_for(const ChosenRules& rules, ScenarioDraft& draft) {
     const std::size_t equals = std::min(line.find('='), line.size() - 1);
     texts.emplace(line.substr(0, equals), line.substr(equals + 1));
   }
+  // No keys, but what switches of frameworks depend on.
   texts["nodes"] = count_text(scenario.cluster.devices / scenario.cluster.node_devices);
   texts["micro_batches"] = count_text(scenario.micro_batches());
   return texts;
@@ -118,6 +122,7 @@ class FrameworkRun {
       : framework_{framework}, bare_{std::move(bare)}, search_{search}, start_{start} {}
 
   FramedDraft result() {
+    // Conditions of rules are judged on the values of the document, so that these come first.
     if (!read_values()) {
       attempt({});  // what is wrong without it
       return std::move(framed_);
@@ -128,11 +133,15 @@ class FrameworkRun {
         framed_.framework = describe_run(chosen);
         return std::move(framed_);
       }
+      // A rule that has nothing to do here, or may give way, leaves, and the rest is tried again:
+      // each round takes at least one rule out, so that this ends.
       if (drop(framed_.reading.diagnostics, chosen)) continue;
       if (names_rule(framed_.reading.diagnostics, chosen)) {
         say_who_named(chosen);
         return std::move(framed_);
       }
+      // Keys of the scenario are wrong. Without the framework they may be wrong, too: then that is
+      // the plainer message.
       if (!attempt({}).empty() || find_culprits(chosen)) return std::move(framed_);
     }
   }
@@ -154,6 +163,7 @@ class FrameworkRun {
     ScenarioDraft& draft = framed_.draft;
     Reading reading = start_;
     read_draft(bare_, search_, draft, reading);
+    // Settling may report what only a framework mends, so that errors of reading alone count.
     const bool good = reading.diagnostics.empty();
     Checks checks{bare_, reading};
     settle(draft.scenario, checks);
@@ -218,10 +228,13 @@ class FrameworkRun {
       const auto found = std::ranges::find(framework_.recipes, name, &FrameworkRecipe::name);
       return found == framework_.recipes.end() ? nullptr : &*found;
     };
+    // What the scenario names comes first, then the recipe whose models include the file of this
+    // one, then the default of the framework.
     if (framework_.recipe == "none" || framework_.recipes.empty()) return nullptr;
     if (!framework_.recipe.empty()) return named(framework_.recipe);
     std::set<std::string> files, real;
     if (const Node* model = bare_.find("model")) files_below(*model, files);
+    // Links and relative paths name the same file.
     for (const std::string& file : files) real.insert(real_path(file));
     for (const FrameworkRecipe& recipe : framework_.recipes)
       for (const std::string& model : recipe.models)
@@ -239,6 +252,8 @@ class FrameworkRun {
     for (const Diagnostic& d : found) {
       const FrameworkRule* rule = rule_of(chosen, d.path);
       if (rule == nullptr) continue;
+      // A framework sets a switch everywhere, also where it changes nothing; that is no mistake of
+      // the scenario.
       if (d.idle) {
         passed_.insert(rule->key);
       } else if (is_lenient(*rule)) {
@@ -270,6 +285,7 @@ class FrameworkRun {
   /// Keys of the scenario fail beside rules that do not: those are found that they do not go with,
   /// one by one. Returns whether one of them may not give way.
   bool find_culprits(ChosenRules chosen) {
+    // Rules that must hold come first, so that one that may give way is never kept in their place.
     std::ranges::stable_partition(chosen,
                                   [&](const FrameworkRule* rule) { return !is_lenient(*rule); });
     ChosenRules kept;

@@ -2,10 +2,8 @@
 #include <array>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "read_platform.hpp"
-#include "stepcast/base/text.hpp"
 
 /// A walk over the tags of a file, because a tree of two million routes would take gigabytes. That
 /// the file is well-formed is for SimGrid to say.

@@ -10,7 +10,6 @@
 #include "scenario_content.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/known_keys.hpp"
-#include "stepcast/base/text.hpp"
 #include "stepcast/sim/graph/task_graph.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
@@ -18,10 +17,6 @@
 
 namespace stepcast {
 namespace {
-
-void append(std::vector<Diagnostic>& all, const InputError& error) {
-  all.insert(all.end(), error.diagnostics().begin(), error.diagnostics().end());
-}
 
 void require_mapping(const Node& root) {
   if (root.kind == Node::Kind::mapping) return;
@@ -39,10 +34,12 @@ Node load(std::string_view text, const std::string& path, const std::vector<std:
   std::vector<Diagnostic> repeated;
   Node root = load_document_text(text, path, search, &repeated);
   require_mapping(root);
+  // The kind is that of the file as it was written: overrides may take away the keys that tell.
   const auto kind = file_kind(root);
   open_framework(root);
   std::vector<Diagnostic> wrong;
   apply_overrides(root, overrides, search, wrong);
+  // `--set model.hf_config=..` replaces a preset, whose keys would contradict the file.
   give_way_to_config(root);
   // Overrides may give every key of a plan one value: a scenario is left.
   require_kind(kind == FileKind::plan ? file_kind(root) : kind, wanted, path);
@@ -51,8 +48,9 @@ Node load(std::string_view text, const std::string& path, const std::vector<std:
     reading.diagnostics.push_back(d);
   }
   note_missing_presets(repeated, reading);
+  // Nothing can be judged on a document that is not the one that was asked for.
   if (wrong.empty()) return root;
-  append(reading.diagnostics, InputError(std::move(wrong)));
+  append_errors(reading, InputError(std::move(wrong)));
   throw InputError(std::move(reading.diagnostics));
 }
 
@@ -78,9 +76,13 @@ Scenario read_root(Node root, std::string question, const SearchPath& search, Re
   FramedDraft framed = read_framed(std::move(root), search, reading);
   throw_if_wrong(framed.reading);
   Scenario& scenario = framed.draft.scenario;
+  // A cluster of several kinds of nodes has one speed for each kind of link, so that the content
+  // below names what is simulated.
   take_fastest_links(scenario.cluster);
   scenario.assumptions = std::move(framed.reading.assumptions);
   drop_unused_affinities(scenario.stalls, scenario.assumptions);
+  // The hash is that of the meaning: defaults, frameworks and presets are in it, comments and the
+  // order of keys are not.
   scenario.content = content_of(framed.draft);
   scenario.sha256 = sha256(scenario.content);
   scenario.question = std::move(question);
@@ -106,6 +108,8 @@ std::string question_of(std::string_view text) {
 
 PipelineShape Scenario::pipeline_shape() const {
   if (graph) return graph->shape;
+  // 0 stands for a key that is not given: interleaved schedules visit a chunk with as many
+  // micro-batches as there are stages, as Megatron-LM does.
   const std::int64_t group = schedule.pipeline_group_given;
   PipelineShape shape{.stages = workload.plan.pp,
                       .chunks = workload.plan.vpp,
@@ -127,6 +131,8 @@ std::vector<StageOrder> Scenario::orders() const {
   if (graph) return graph->orders;
   if (order_table) return order_table->orders;
   const PipelineSchedule& known = pipeline_schedule(schedule.pipeline);
+  // Schedules that pair forwards and backwards themselves keep their order; others are rewritten so
+  // that such units meet.
   const bool adds_pairs = !known.pairs && workload.moe.overlap == MoeSpec::Overlap::fb_pair;
   const PipelineShape shape = pipeline_shape();
   if (adds_pairs) return paired_orders(known, shape);
@@ -187,6 +193,7 @@ ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>
   const Node root =
       load(read_document_text(path, search), path, overrides, search, FileKind::cluster, reading);
   ClusterSpec cluster;
+  // A platform file says links and routes itself, in place of what the preset had.
   const std::optional<Node> replaced = with_platform(root, {});
   read_mapping(replaced ? *replaced : root, reading,
                [&](Visitor& visitor) { describe(visitor, cluster); });

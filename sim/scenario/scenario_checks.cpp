@@ -18,6 +18,7 @@ void check_order(const ParallelPlan& plan, Checks& checks) {
       "must name tp, cp, ep, dp, pp once each, allowed: [tp, cp, ep, dp, pp] in any order");
 }
 
+// Every kind of attention has heads, which tensor ranks share out.
 std::int64_t heads_of(const Scenario& scenario) {
   return std::visit([](const auto& a) { return a.heads; }, scenario.workload.model.attention);
 }
@@ -44,6 +45,8 @@ void fail_devices(const Scenario& scenario, Checks& checks) {
     const std::int64_t left = devices / product;
     product *= size;
     factors += (factors.empty() ? "" : "*") + std::string(key);
+    // What is left for this size is what the ones before it did not use, so that its divisors are
+    // the values that work.
     if (devices % product == 0) continue;
     checks.fail("parallel." + std::string(key),
                 "is " + count_text(size) + ", " + factors + " = " + count_text(product) +
@@ -66,6 +69,8 @@ void check_data_parallel(const Scenario& scenario, Checks& checks) {
 
 /// Keys about experts that a model without them leaves at their defaults.
 void check_no_expert_keys(const MoeSpec& moe, Checks& checks) {
+  // Defaults of the spec are what a model without experts may say: a key that is written out at its
+  // default does nothing, too.
   const MoeSpec neutral;
   const std::string why = " but the model has no experts, allowed: ";
   checks.require_use(moe.dispatch == neutral.dispatch, "moe.dispatch", "is set" + why + "flat");
@@ -99,6 +104,8 @@ void check_no_expert_keys(const MoeSpec& moe, Checks& checks) {
 void check_expert_kernels(const WorkloadSpec& workload, Checks& checks) {
   using Dispatch = MoeSpec::Dispatch;
   const MoeSpec& moe = workload.moe;
+  // A tile kernel moves rows and multiplies in one launch: there is no permutation or product
+  // beside it that could be another kernel.
   const bool tiles = moe.overlap == MoeSpec::Overlap::tiles;
   const bool plain = moe.dispatch == Dispatch::flat || moe.dispatch == Dispatch::allgather;
   checks.require(moe.permutation == MoeSpec::Permutation::fused || (plain && !tiles),
@@ -108,6 +115,8 @@ void check_expert_kernels(const WorkloadSpec& workload, Checks& checks) {
   const bool grouped = moe.products != MoeSpec::Products::sequential;
   checks.require(grouped || !tiles, "moe.experts",
                  "is sequential but tiles(n) is one kernel, allowed: grouped");
+  // One batched product has the same number of rows for each expert, which only padding to the
+  // capacity gives.
   const bool batched = moe.products == MoeSpec::Products::batched;
   checks.require(!batched || (moe.capacity_pad && !tiles), "moe.experts",
                  "is batched but experts have unlike rows, allowed: grouped, multi_stream, "
@@ -147,11 +156,15 @@ void check_experts(const Scenario& scenario, Checks& checks) {
     checks.require(plan.ep == 1, "parallel.ep", "is " + count_text(plan.ep) + why);
     checks.require(plan.etp == 1, "parallel.etp", "is " + count_text(plan.etp) + why);
     check_no_expert_keys(scenario.workload.moe, checks);
+    // Loads and keys of experts are refused by themselves, so that each names its own line of the
+    // file.
     check_no_loads(scenario.workload.moe, checks);
     return;
   }
   check_expert_kernels(scenario.workload, checks);
   if (checks.good({"parallel.ep"})) check_dispatcher(scenario.workload, checks);
+  // Sizes are compared only where they were read: a size that is no number would name a second
+  // error for the same line.
   const ExpertSpec& moe = *scenario.workload.model.moe;
   checks.require(!experts_misfit(moe, plan), "parallel.ep",
                  "is " + count_text(plan.ep) + ", must divide the " + count_text(moe.experts) +
@@ -160,6 +173,8 @@ void check_experts(const Scenario& scenario, Checks& checks) {
                  "is " + count_text(plan.etp) + ", must divide the hidden width of an expert (" +
                      count_text(moe.expert_hidden) + "), allowed: " + divisors(moe.expert_hidden));
   if (checks.good({"parallel.tp", "parallel.cp", "parallel.pp", "parallel.dp", "parallel.etp"})) {
+    // Experts are spread over the ranks of one stage, whatever dimension the dense layers use them
+    // for.
     const std::int64_t ranks = plan.stage_ranks();
     checks.require(!expert_ranks_misfit(plan), "parallel.ep",
                    "is " + count_text(plan.ep) + ", etp*ep = " + count_text(plan.etp * plan.ep) +
@@ -191,6 +206,8 @@ void check_expert_parts(const Scenario& scenario, Checks& checks) {
                       "is super_node but the cluster has none, allowed: auto, node"))
     return;
   const ParallelPlan& plan = scenario.workload.plan;
+  // The inner hop stays inside a part. Parts of unlike size would give ranks of one group unlike
+  // exchanges, which one class of ranks cannot have.
   const char* const part = plan.expert_part > cluster.node_devices ? "super-node" : "node";
   checks.require(!expert_parts_misfit(plan), "moe.dispatch",
                  "needs equally many ranks of an expert group in each " + std::string(part) +
@@ -221,6 +238,8 @@ void check_heads(const Scenario& scenario, Checks& checks) {
         "is " + count_text(plan.tp) + ", must divide the " + count_text(gqa->kv_heads) +
             " key and value heads or be a multiple of them, allowed: " + divisors(gqa->kv_heads));
   }
+  // Ulysses exchanges heads for slices of the sequence, so that its ranks share out the heads that
+  // tensor parallelism left; a ring shares out the sequence alone.
   const bool hybrid = plan.context_algorithm == Algorithm::hybrid;
   const std::int64_t degree = hybrid                                         ? plan.ulysses_degree
                               : plan.context_algorithm == Algorithm::ulysses ? plan.cp
@@ -249,6 +268,8 @@ void check_sequence(const Scenario& scenario, Checks& checks) {
                      count_text(model.positions) + " learned positions, allowed: 1 to " +
                      count_text(model.positions));
   if (!checks.good({"parallel.cp", "parallel.tp", "training.sequence"})) return;
+  // A causal mask gives late slices more keys than early ones; a rank with one of each works as
+  // long as the others.
   const bool zigzag = parts_per_context_rank(plan) == 2;
   const std::int64_t parts = parts_per_context_rank(plan) * plan.cp;
   checks.require(

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "read_factors.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/graph/task_graph.hpp"

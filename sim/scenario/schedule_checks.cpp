@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 
 #include "stepcast/base/text.hpp"

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <map>
 
 #include "stepcast/base/text.hpp"
@@ -9,6 +8,8 @@
 namespace stepcast {
 namespace {
 
+// Below it a transfer takes longer than any step; a link that is as good as dead has a key of its
+// own.
 constexpr double least_bandwidth_factor = 1e-6;
 
 std::string entry(const char* list, std::size_t index) {
@@ -28,6 +29,8 @@ class Roll {
                            "names " + std::string(what_) + " " + count_text(n) + " of " +
                                count_text(count_) + ", allowed: 0 to " + count_text(count_ - 1)))
         return;
+      // Two factors on one device would have to be multiplied or replaced: which of both is nowhere
+      // written.
       const auto [first, fresh] = first_.try_emplace(n, index);
       const std::string where = first->second == index
                                     ? " twice"
@@ -81,6 +84,7 @@ void check_dates(const StallsSpec& spec, Checks& checks) {
 
 /// Two intervals that hold on one device at the same time; one that repeats stands alone there.
 std::string conflict(const StallsSpec::Throttling& a, const StallsSpec::Throttling& b) {
+  // Whether two that repeat meet depends on how long the run is.
   if (a.period > Seconds{0} || b.period > Seconds{0})
     return "and one of them repeats, allowed: a period for a device with no other throttling";
   if (a.from < b.until && b.from < a.until)
@@ -175,11 +179,15 @@ void check_failed(const StallsSpec& spec, const Fabric& fabric, LinkRoll& roll, 
   std::map<PlaneSet, std::set<std::uint32_t>> planes;
   for (std::size_t i = 0; i < spec.failed_links.size(); ++i) {
     const std::string path = entry("failed_links", i);
+    // A plane is one of several switches that a port is spread over; it fails on all devices at
+    // once.
     const auto plane = plane_name(spec.failed_links[i].link);
     if (plane && checks.good({path + ".link"}))
       check_plane(spec.failed_links[i], *plane, path, fabric.cluster(), planes, checks);
     links.push_back(plane ? std::vector<LinkId>{} : roll.add(path, spec.failed_links[i].link));
     if (links.back().empty()) continue;
+    // Uplinks of a leaf are one link of many ports: losing some of them makes it narrower, and
+    // nothing needs a way around.
     if (is_trunk(fabric, links.back().front())) {
       check_trunk(spec.failed_links[i], path, fabric.cluster().network, checks);
       links.back().clear();
@@ -191,6 +199,7 @@ void check_failed(const StallsSpec& spec, const Fabric& fabric, LinkRoll& roll, 
         "is " + count_text(spec.failed_links[i].ports) + " of " +
             (bundle > 1 ? "the " + count_text(bundle) + " it is made of, allowed: 1 to those"
                         : "a single link, allowed: 1"));
+    // What is left of a bundle still carries the traffic, with less bandwidth.
     if (spec.failed_links[i].ports < bundle) {
       links.back().clear();
       continue;
@@ -199,6 +208,8 @@ void check_failed(const StallsSpec& spec, const Fabric& fabric, LinkRoll& roll, 
   }
   for (std::size_t i = 0; i < links.size(); ++i) {
     for (const LinkId link : links[i]) {
+      // Judged when all failures are known: a way around may use a link that fails in a later
+      // entry.
       if (!checks.require(!detour_around(fabric, link, failed).empty(),
                           entry("failed_links", i) + ".link",
                           "is " + fabric.link_name(link) +
@@ -231,6 +242,7 @@ namespace {
 /// Parts of `stalls.spread` that change nothing without another.
 void check_spread(const SpreadSpec& spec, Checks& checks) {
   const std::string at = "stalls.spread.";
+  // A seed without anything that it draws would make two hashes of one forecast.
   const bool draws_any = spec.device || spec.host || spec.node || spec.link || spec.transient;
   if (checks.given(at + "seed"))
     checks.require(draws_any, at + "seed",
@@ -277,6 +289,7 @@ void check_stalls(const Scenario& scenario, Checks& checks) {
   Roll slow_devices("slow_devices", "device", devices, checks);
   for (std::size_t i = 0; i < spec.slow_devices.size(); ++i)
     slow_devices.add(i, spec.slow_devices[i].devices);
+  // Slots are positions in a node, the same on all of them: the back row of every chassis is warm.
   Roll hot("thermal_classes", "slot", scenario.cluster.node_devices, checks);
   for (std::size_t i = 0; i < spec.thermal_classes.size(); ++i)
     hot.add(i, spec.thermal_classes[i].slots);
@@ -285,6 +298,7 @@ void check_stalls(const Scenario& scenario, Checks& checks) {
     slow_hosts.add(i, spec.slow_hosts[i].nodes);
   check_throttling(spec, devices, checks);
   check_platform_job(scenario, checks);
+  // Links of a platform file are known once SimGrid has read it, which is after this.
   const auto* platform = std::get_if<PlatformFabric>(&scenario.cluster.node_fabric);
   if (platform == nullptr || platform->table != nullptr) check_stalled_links(scenario, checks);
 }

@@ -1,7 +1,6 @@
 #pragma once
 #include <cstddef>
 #include <functional>
-#include <string>
 
 #include "stepcast/sim/serve/serve.hpp"
 

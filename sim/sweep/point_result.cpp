@@ -53,6 +53,7 @@ void add_costs(const Scenario& s, const Forecast& f, std::vector<Named>& list) {
   const auto of_token = [&](double step) {
     return cost->tokens ? std::optional{step / *cost->tokens} : std::nullopt;
   };
+  // Columns are the same in every table, also where nothing has a price.
   list.push_back({"cost_per_step", cost ? std::optional{cost->step} : std::nullopt});
   list.push_back({"cost_per_token", cost ? of_token(cost->step) : std::nullopt});
   list.push_back({"joules_per_token", cost ? of_token(cost->joules) : std::nullopt});
@@ -122,6 +123,7 @@ bool PointResult::of_this_build() const {
 const std::vector<std::string>& number_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> list;
+    // Names come from the same list as the numbers, so that none can be of the wrong column.
     for (const Named& named : all_of(Scenario{}, Forecast{})) list.push_back(named.name);
     return list;
   }();

@@ -21,6 +21,7 @@ std::string one_line(std::string text) {
 
 /// The document as a text that tells any two apart, without places.
 void append_text(const Node& node, std::string& text) {
+  // Kinds, quotes and ends are written, too: `"1"` is not `1`, and `a: [b]` not `a: b`.
   text += static_cast<char>('0' + static_cast<int>(node.kind));
   text += node.text + (node.quoted ? "\"" : "") + "\n";
   for (const Node& item : node.items) append_text(item, text);
@@ -119,6 +120,8 @@ SweepRun::SweepRun(const Sweep& sweep, std::vector<std::size_t> points, const Se
     const std::size_t point = points_[place];
     std::optional<PointResult> wrong;
     try {
+      // Points are told apart by the meaning of their scenarios: two that say the same in other
+      // words are one.
       keys_.push_back(key_of(sweep, read_scenario(point_document(sweep, point), search).sha256));
     } catch (const InputError& error) {
       wrong = invalid(sweep, point, error.what());
@@ -129,6 +132,8 @@ SweepRun::SweepRun(const Sweep& sweep, std::vector<std::size_t> points, const Se
     if (row) {
       note(place, *row);
       results_[place]->key = keys_.back();
+      // A store has each scenario once, under the first sweep and point of all that asked for it,
+      // whichever ran first.
       if (row->of_this_build() &&
           std::pair(sweep.name, results_[place]->point) < std::pair(row->sweep, row->point)) {
         PointResult first_of_it = *results_[place];

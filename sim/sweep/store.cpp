@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "stepcast/base/build.hpp"
@@ -51,6 +49,8 @@ std::vector<std::string> schema() {
   const auto added = [](const std::string& sum) {
     return fmt::format("total = (total + {}) & {}", sum, ByteSum::mask);
   };
+  // SQLite has signed numbers of 64 bits: sums stay below the mask, and are subtracted by adding
+  // what is left to it.
   const std::string taken = fmt::format("{} - old.sum", ByteSum::mask + 1);
   return {table_text(), "CREATE TABLE whole (points INTEGER NOT NULL, total INTEGER NOT NULL)",
           trigger("insert", "points = points + 1, " + added("new.sum")),
@@ -229,6 +229,8 @@ void Store::Connection::open_existing() {
   if (failed != SQLITE_CANTOPEN && failed != SQLITE_READONLY) return check(code);
   if (size_of(path + "-wal") > 0)
     refuse("is read-only and its journal holds rows, allowed: one that was closed");
+  // `immutable` promises SQLite that nobody writes, so that it needs no lock and no index beside
+  // the file.
   sqlite3_close_v2(std::exchange(db, nullptr));
   check(sqlite3_open_v2(fixed_uri(path).c_str(), &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
                         nullptr));
@@ -306,6 +308,8 @@ std::string Store::Connection::points_by_key() const {
 }
 
 std::optional<PointResult> Store::find(const std::string& key, Builds builds) const {
+  // Another build may have computed other numbers; its rows count where that was asked for, the own
+  // ones first.
   const std::string own = "(version = ? AND fingerprint = ?)";
   const std::string which = builds == Builds::own
                                 ? " AND " + own
@@ -389,6 +393,8 @@ std::vector<PointResult> Store::rows(const std::string& where) const {
   SqliteStatement statement(connection_->db,
                             "SELECT " + columns() + ", sum FROM " + connection_->points_by_key() +
                                 " WHERE (" + filter +
+                                // The end of the line ends a comment, with which an expression
+                                // could hide the bracket.
                                 "\n) ORDER BY sweep, point, key, version, fingerprint");
   if (statement.code() == SQLITE_ERROR || !statement.single() || !statement.reads_only()) {
     const std::string why = statement.single() ? sqlite3_errmsg(connection_->db) : "more than one";

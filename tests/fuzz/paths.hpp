@@ -2,7 +2,7 @@
 #include <set>
 #include <string>
 
-#include "stepcast/base/describe.hpp"
+#include "stepcast/base/whole_visitor.hpp"
 
 namespace stepcast::fuzz {
 
@@ -14,7 +14,7 @@ struct Slot {
 };
 
 /// Collects every key of a description, of all its alternatives.
-class Slots : public Visitor {
+class Slots : public WholeVisitor {
  public:
   static std::set<Slot> of(const Visitor::Body& body) {
     std::set<Slot> all;
@@ -28,8 +28,8 @@ class Slots : public Visitor {
     add(key);
     inside(key, body);
   }
-  void optional_section(std::string_view key, std::string_view, bool& present,
-                        const Body& body) override {
+  void section_or(std::string_view key, std::string_view, std::string_view, bool& present,
+                  const Body& body) override {
     present = true;
     add(key);
     inside(key, body);
@@ -38,13 +38,6 @@ class Slots : public Visitor {
                     const std::vector<Alternative>& bodies) override {
     add(key);
     one_of(current, bodies);
-  }
-  void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
-    for (std::size_t i = 0; i < bodies.size(); ++i) {
-      if (!bodies[i].built) continue;
-      current = i;
-      bodies[i].body(*this);
-    }
   }
   void list(std::string_view key, std::string_view, std::size_t,
             const std::function<void(std::size_t)>& resize,
@@ -55,11 +48,6 @@ class Slots : public Visitor {
                 in_list_ ? before_ + std::string(key) + ": [{" : before_ + std::string(key) + "=[{",
                 "}]" + after_, true};
     body(entry, 0);
-  }
-  void optional_list(std::string_view key, std::string_view doc, std::size_t size,
-                     const std::function<void(std::size_t)>& resize,
-                     const std::function<void(Visitor&, std::size_t)>& body) override {
-    list(key, doc, size, resize, body);
   }
   void paths(std::string_view key, std::string_view, const PathMap&) override { add(key); }
 

@@ -18,6 +18,9 @@ std::vector<std::string> suggestions(std::string_view word,
 std::vector<std::string> called_elsewhere(std::string_view word,
                                           std::span<const std::string> candidates);
 
+/// All names that frameworks or people mean by `word`: `devices` of `world_size`.
+std::vector<std::string> names_of(std::string_view word);
+
 /// `; did you mean a, b or c?`; empty where nothing is near. Each has `before` and `behind` it.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates,
                          const std::string& before = {}, const std::string& behind = {});

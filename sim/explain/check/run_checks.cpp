@@ -2,7 +2,6 @@
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "check_words.hpp"
 #include "stepcast/base/confined_files.hpp"

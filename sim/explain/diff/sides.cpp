@@ -29,6 +29,7 @@ void flatten(const OrderedJson& json, const std::string& path, Inputs& out) {
   }
 }
 
+// Of the fullest stage, which decides whether the job fits. Results of given times have no memory.
 std::optional<double> peak_of(const OrderedJson& stages) {
   std::optional<double> peak;
   for (const OrderedJson& stage : stages)
@@ -65,6 +66,7 @@ DiffSide side_of(const OrderedJson& json) {
   const OrderedJson &scenario = json.at("scenario"), &result = json.at("result");
   side.name = side.label = scenario.at("name");
   side.build = build_of(json);
+  // Results of early versions have no list of inputs: what differs is then read from their summary.
   side.whole = scenario.contains("inputs");
   if (scenario.contains("framework")) {
     const OrderedJson& framework = scenario["framework"];
@@ -81,6 +83,7 @@ DiffSide side_of(const OrderedJson& json) {
   for (const char* section : {"sources", "presets"})
     if (scenario.contains(section))
       for (const auto& [path, text] : scenario[section].items())
+        // `sources` and `presets` differ in their first letter.
         (section[0] == 's' ? side.sources : side.presets)[path] = text.get<std::string>();
   side.step_time = result.at("step_time_s");
   if (!result.at("mfu").is_null()) side.mfu = result.at("mfu").get<double>();
@@ -101,6 +104,7 @@ DiffSide side_of(const OrderedJson& json) {
 
 /// A result file; nothing when the text is no JSON object.
 std::optional<DiffSide> result_side(const SideRequest& request, const std::string& text) {
+  // Every file is tried as JSON first: a result may have any name.
   const OrderedJson json = OrderedJson::parse(text, nullptr, false);
   if (!json.is_object()) return {};
   const auto refuse = [&](const char* what) -> DiffSide {
@@ -163,6 +167,7 @@ std::vector<DiffSide> read_sides(const std::vector<SideRequest>& requests,
     } else {
       std::vector<std::string> all = request.common;
       all.insert(all.end(), request.overrides.begin(), request.overrides.end());
+      // Sizes and clusters that a launch file leaves open are no keys of a scenario.
       if (is_launched(request.file, all, search))
         all.insert(all.end(), request.launch.begin(), request.launch.end());
       scenarios.emplace_back(i, prepare_scenario(request.file, all, search));

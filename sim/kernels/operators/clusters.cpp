@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "stepcast/base/text.hpp"
 #include "stepcast/sim/kernels/operator_rows.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 

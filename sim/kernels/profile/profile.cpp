@@ -1,6 +1,5 @@
 #include "stepcast/sim/kernels/profile.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 

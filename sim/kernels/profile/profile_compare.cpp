@@ -32,6 +32,7 @@ std::vector<Interval> united(std::vector<Interval> intervals) {
   std::vector<Interval> all;
   for (const auto& [from, to] : intervals) {
     if (to <= from) continue;
+    // Sorted by their beginning, so that only the last one can reach into the next.
     if (!all.empty() && from <= all.back().to)
       all.back().to = std::max(all.back().to, to);
     else
@@ -43,6 +44,7 @@ std::vector<Interval> united(std::vector<Interval> intervals) {
 /// What of [from, to] lies in none of the intervals, which are in order and apart.
 double uncovered(const std::vector<Interval>& by, double from, double to) {
   if (to <= from) return 0;
+  // Those before end before `from`.
   auto at = std::ranges::upper_bound(by, from, {}, &Interval::to);
   double rest = to - from;
   for (; at != by.end() && at->from < to; ++at)
@@ -72,6 +74,7 @@ void count_launches(const std::vector<TracedKernel>& kernels, const std::vector<
     const double end = kernel.start + kernel.duration;
     double counted = kernel.duration;
     if (kernel.communication) {
+      // Two communications at a time are exposed once.
       counted = uncovered(taken, std::max(kernel.start, reached), end);
       reached = std::max(reached, end);
       out.side.exposed += counted;
@@ -112,6 +115,7 @@ std::vector<Interval> other_waits(const std::vector<Interval>& computing,
   for (std::size_t i = 1; i < computing.size(); ++i) {
     const double from = computing[i - 1].to, to = computing[i].from;
     const auto last = std::ranges::upper_bound(ends, to + rounding);
+    // A kernel that was held up by a communication starts as soon as that ends.
     const bool awaited = last != ends.begin() && *std::prev(last) >= to - longest_start;
     const bool moves = uncovered(moving, from, to) < to - from;
     if (to - from >= longest_start && moves && !awaited) waits.push_back({from, to});

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <cctype>
 #include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -26,12 +24,14 @@ void add_transfers(const std::string& transport, const Json& info, Profile& prof
   if (!node && transport != "RDMA") return;
   for (const auto& [megabytes, seen] : info.at("Size Distribution").items()) {
     const double size = parse_number(megabytes).value_or(0), count = seen.at(0), time = seen.at(1);
+    // Empty classes of sizes are written, too.
     if (size <= 0 || count <= 0 || time <= 0) continue;
     Sample sample;
     sample.kind = node ? Sample::Kind::node_link : Sample::Kind::network_link;
     sample.type = transport;
     sample.bytes = Bytes{mega * size};
     sample.count = count;
+    // The file has the sum over all transfers of that size.
     sample.time = Seconds{milli * time / count};
     profile.samples.push_back(sample);
   }
@@ -104,6 +104,7 @@ class ChromeReader : public nlohmann::json_sax<Json> {
     return true;
   }
   bool start_object(std::size_t) override {
+    // An event is an object directly within the list.
     if (events_ > 0 && depth_ == events_) {
       event_ = {};
       event_.at = read - 1;
@@ -119,6 +120,7 @@ class ChromeReader : public nlohmann::json_sax<Json> {
     return true;
   }
   bool start_array(std::size_t) override {
+    // A trace is a list of events, or an object that has one.
     const bool list = depth_ == 0 || (depth_ == 1 && key_ == "traceEvents");
     ++depth_;
     if (list && !events) {
@@ -173,8 +175,10 @@ class ChromeReader : public nlohmann::json_sax<Json> {
     // Complete events alone have a kernel's start and duration.
     if (event_.phase != "X" || !event_.timed) return;
     const bool annotation = event_.category.ends_with("user_annotation");
+    // Marks that PyTorch's profiler writes around each step.
     if (annotation && event_.name.starts_with("ProfilerStep#"))
       marks.push_back({since_first(), event_.name, event_.category.starts_with("gpu")});
+    // All else is of the host.
     if (event_.category != "kernel" && event_.category != "gpu_memcpy" &&
         event_.category != "gpu_memset")
       return;
@@ -195,6 +199,8 @@ class ChromeReader : public nlohmann::json_sax<Json> {
   }
 
   double since_first() {
+    // Dates of traces are microseconds since 1970: as seconds in a double they would lose the
+    // nanoseconds.
     if (!first_) first_ = event_.start;
     return seconds_between(*first_, event_.start);
   }

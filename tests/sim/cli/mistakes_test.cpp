@@ -54,6 +54,12 @@ TEST(Mistakes, KeysFirst) {
       {"run llama2-7b-8.yaml --set model=llama2-70b", "--model llama2-70b"},
       {"run llama2-7b-8.yaml --set schedule.pipeline=interleaved", "interleaved_1f1b"},
       {"run llama2-7b-8.yaml --set schedule.pipeline=1F1B", "1f1b"},
+      {"run llama2-7b-8.yaml --set training.precision=fp32", "did you mean bf16"},
+      {"run llama2-7b-8.yaml --set parallel.world_size=16", "did you mean cluster.devices"},
+      {"run llama2-7b-8.yaml --set devices=16", "did you mean cluster.devices"},
+      {"run llama2-7b-8.yaml --set framework.name=megatron", "--framework NAME"},
+      {"run llama2-7b-8.yaml --memory", "cluster.device.memory.capacity"},
+      {"run llama2-7b-8.yaml --size 16", "--devices or --model"},
   });
 }
 

@@ -93,6 +93,8 @@ TEST(AsWritten, DataIsPreparedBesideATraining) {
       "python process_data.py --a 1 --b 2 --c 3 --d 4 --e 5 --f 6 --g 7 --h 8\n";
   expect_read(reading_of("both.sh", prepare + "python pretrain_gpt.py " + sizes + "\n"),
               {"model.layers=8"});
+  expect_read(reading_of("train_and_eval.sh", "python train_and_eval.py " + sizes + "\n"),
+              {"model.layers=8"});
 }
 
 TEST(AsWritten, ProgramsThatTrainNoDecoderAreNamed) {

@@ -220,6 +220,13 @@ TEST(ImportRefusals, StatesInLowerPrecisionAndPartlyOnTheHostAreTaken) {
   EXPECT_TRUE(has(refusal("--optimizer-cpu-offload --optimizer-offload-fraction 2"), "0 to 1"));
 }
 
+TEST(ImportRefusals, NumbersWithoutAnEffectAreThoseThatRun) {
+  EXPECT_TRUE(has(refusal("--clip-grad -0.5"), "is -0.5, allowed: 0 or more"));
+  EXPECT_TRUE(has(refusal("--attention-dropout 1.5"), "is 1.5, allowed: 0 to 1"));
+  EXPECT_TRUE(has(refusal("--rotary-base 0"), "is 0, allowed: more than 0"));
+  imported("--seed -7 --exit-interval -1 --rotary-percent 0.5");  // throws where one is refused
+}
+
 TEST(ImportRefusals, InstancesAndGathersOfOneByteAreTaken) {
   const std::string sharded = "--use-distributed-optimizer ";
   EXPECT_TRUE(

@@ -175,6 +175,12 @@ TEST(Shell, EndsWithSetUAtWhatNothingCanSet) {
   EXPECT_EQ(flags("R=(); set -u; python t.py --x ${R[1]:-3}${#R[1]}${R[@]}"), "--x=30");
 }
 
+TEST(Shell, TakesUnderSetUWhatCountsWithoutAVariable) {
+  EXPECT_EQ(flags("set -euo pipefail; T=${T:-4}; if [[ -n \"${W:-}\" ]]; then X=1; else X=2; fi\n"
+                  ": ${Y:=5}; python t.py --x $T$X$Y${Z+9}${V-6}${Q[0]:-7}"),
+            "--x=42567");
+}
+
 TEST(Shell, ReadsManyWords) {  // a reader that copies per word would need minutes
   std::string script = "python t.py";
   for (int i = 0; i < 200000; ++i) script += " --a";

@@ -1,8 +1,6 @@
 #pragma once
-#include <array>
 #include <compare>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
