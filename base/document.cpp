@@ -121,7 +121,7 @@ class ParsedFiles {
 };
 
 ParsedFiles& parsed_files() {
-  static ParsedFiles files;
+  static auto& files = *new ParsedFiles;  // the end of a process need not take it apart
   return files;
 }
 

@@ -135,10 +135,11 @@ void resolve_slices(Scenario& scenario, Checks& checks) {
   // Estimates decide between cuts; a replay decides against equal slices.
   const bool equal_fit = sequence % (plan.slices * part) == 0;
   CollectiveTimes collectives(scenario.cluster, scenario.workload.communication.algorithms);
+  const auto alone = [&] { return LoneStep(scenario, collectives, LonePace::even).replayed(); };
   std::optional<Seconds> of_equal;
-  if (equal_fit) of_equal = step_alone(scenario, collectives);
+  if (equal_fit) of_equal = alone();
   plan.slice_tokens = std::move(tokens);
-  if (of_equal && step_alone(scenario, collectives) >= *of_equal) plan.slice_tokens.clear();
+  if (of_equal && alone() >= *of_equal) plan.slice_tokens.clear();
 }
 
 }  // namespace stepcast

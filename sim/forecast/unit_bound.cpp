@@ -23,18 +23,18 @@ struct Meetings {
 /// the replay.
 class LoneStage {
  public:
-  LoneStage(const StageProgram& program, const NetworkMap& network, std::uint32_t stage,
-            std::size_t stages)
-      : program_{program},
-        network_{network},
-        call_of_{network.call_of[stage]},
-        stages_{stages},
-        slots_(program.slots, unknown),
-        again_(program.slots, false),
-        codes_per_chunk_{unit_codes + program.chunk_count()},
-        lasting_(program.chunks.size() * codes_per_chunk_),
-        forwards_(program.chunk_count(), 0),
-        gradients_(program.chunk_count(), 0) {
+  LoneStage(const LoneStepInput& input, std::uint32_t stage)
+      : program_{input.programs[stage]},
+        network_{input.network},
+        call_of_{network_.call_of[stage]},
+        stages_{input.programs.size()},
+        slowing_{input.slowing},
+        slots_(program_.slots, unknown),
+        again_(program_.slots, false),
+        codes_per_chunk_{unit_codes + program_.chunk_count()},
+        lasting_(program_.chunks.size() * codes_per_chunk_),
+        forwards_(program_.chunk_count(), 0),
+        gradients_(program_.chunk_count(), 0) {
     // Nothing has run yet on any stream.
     free_.fill(unknown);
   }
@@ -73,6 +73,7 @@ class LoneStage {
   const NetworkMap& network_;
   const std::vector<std::uint32_t>& call_of_;
   std::size_t stages_;
+  double slowing_;
   double device_ = 0;
   std::array<double, streams> free_{};
   std::vector<double> slots_;
@@ -110,7 +111,7 @@ void LoneStage::run(const Instructions& code, Meetings* meetings) {
   std::size_t met = 0;
   for (const Instruction& instruction : code) {
     if (const auto* compute = std::get_if<Compute>(&instruction)) {
-      device_ += program_.segments[compute->segment].device_time();
+      device_ += slowing_ * program_.segments[compute->segment].device_time();
     } else if (const auto* start = std::get_if<Communicate>(&instruction)) {
       slots_[start->slot] = begin(*start, device_, free_, meetings, met);
     } else if (const auto* wait = std::get_if<Wait>(&instruction)) {
@@ -128,7 +129,7 @@ LoneStage::Lasting LoneStage::lasting(const Instructions& code) {
   std::size_t none = 0;
   for (const Instruction& instruction : code) {
     if (const auto* compute = std::get_if<Compute>(&instruction)) {
-      result.device += program_.segments[compute->segment].device_time();
+      result.device += slowing_ * program_.segments[compute->segment].device_time();
     } else if (const auto* start = std::get_if<Communicate>(&instruction)) {
       slots[start->slot] = begin(*start, result.device, free, nullptr, none);
       again_[start->slot] = true;
@@ -200,8 +201,7 @@ class LonePipeline {
     arrivals_.assign(stages, std::vector<double>(static_cast<std::size_t>(each), unknown));
     channel_free_.assign(stages, {});
     for (std::uint32_t s = 0; s < stages; ++s)
-      stages_.emplace_back(input.programs[s], input.network, s, stages)
-          .run(input.programs[s].prologue);
+      stages_.emplace_back(input, s).run(input.programs[s].prologue);
   }
 
   double run() {

@@ -14,6 +14,7 @@ struct LoneStepInput {
   PipelineShape shape;
   const std::vector<StageOrder>& orders;  ///< [stage]
   ScheduleSpec::PointToPoint p2p = ScheduleSpec::PointToPoint::overlapped;
+  double slowing = 1;  ///< factor on device times
 };
 
 /// No replay of the step is shorter [s]. Every unit takes what its code takes on a free device

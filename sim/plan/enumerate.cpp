@@ -5,6 +5,8 @@
 #include "launchable.hpp"
 #include "least_states.hpp"
 #include "point_classes.hpp"
+#include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/replay/fleet_pace.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 
 namespace stepcast {
@@ -56,11 +58,13 @@ class Enumerator {
   void branch_batch(Strategy strategy);
   void branch_classes(const Strategy& strategy);
   BaseCosts::Sized& sized(const Scenario& scenario, const Strategy& s);
+  LayerCosts paced(const Scenario& scenario, const Strategy& s, const LayerCosts& costs);
   double states(const Scenario& scenario, const Strategy& s);
   double capacity(const Scenario& scenario) const;
   bool framed() const { return !space_.classes.empty(); }
   /// What the layouts of a family share.
   struct Shared {
+    const LayerCosts& costs;
     FamilyNetwork network;
     FamilyBytes bytes;
   };
@@ -202,10 +206,10 @@ Family Enumerator::family_of(const Strategy& s, double points) {
   PlanPoint point;
   point.devices = scenario.cluster.devices;
   set_rates(point, s.base);
-  return Family{
-      s, &costs,
-      score(point, family_bound(scenario, costs.costs, weakest_form(schedules_, scenario))),
-      points};
+  return Family{s, &costs,
+                score(point, family_bound(scenario, paced(scenario, s, costs.costs),
+                                          weakest_form(schedules_, scenario))),
+                points};
 }
 
 /// Unit times are the cost of the search; only the sizes that change a layer make new ones.
@@ -227,6 +231,21 @@ BaseCosts::Sized& Enumerator::sized(const Scenario& scenario, const Strategy& s)
   if (found != known.end()) return found->second;
   BaseCosts::Sized fresh{layer_costs(scenario, costs_[s.base].times), {}, {}};
   return known.emplace(key, std::move(fresh)).first->second;
+}
+
+/// Of the devices of the cluster's fleet: a forecast is a step at its pace.
+LayerCosts Enumerator::paced(const Scenario& scenario, const Strategy& s, const LayerCosts& costs) {
+  if (!counts_fleet(scenario)) return costs;
+  const ParallelPlan& plan = scenario.workload.plan;
+  const std::int64_t devices = plan.world() / plan.pp;
+  auto& known = costs_[s.base].slowest;
+  auto found = known.find(devices);
+  if (found == known.end())
+    found = known
+                .emplace(devices, least_slowest(*scenario.cluster.fleet, devices,
+                                                scenario.cluster.node_devices))
+                .first;
+  return costs.at(least_pace(found->second, scenario.pipeline_shape()));
 }
 
 /// Parameters are counted once for all points that cut them alike; the largest zero leaves least.
@@ -263,7 +282,8 @@ void Enumerator::expand(const Family& family) {
   Strategy s = family.strategy;
   Scenario scenario = scenario_of(space_, s);
   // Groups of parameters and bytes of chunks are the same for all layouts of the family.
-  Shared shared{FamilyNetwork(scenario, family.sized->costs, costs_[s.base].times),
+  const LayerCosts costs = paced(scenario, s, family.sized->costs);
+  Shared shared{costs, FamilyNetwork(scenario, costs, costs_[s.base].times),
                 FamilyBytes(dims_.zero, family.sized->chunks)};
   for (const std::int64_t vpp : dims_.vpp) {
     if (only_ != nullptr && only_->vpp != vpp) continue;
@@ -298,8 +318,8 @@ void Enumerator::expand_layout(const Family& family, Scenario& scenario,
   scenario.schedule.pipeline = dims_.schedules[schedules.front()];
   place_chunks(scenario);
   BaseCosts::Sized& sized = *family.sized;
-  const PlanLayout layout = lay_out(scenario, sized.costs, sized.ends, shared.bytes);
-  const EstimateInput input{scenario, sized.costs, shared.network,
+  const PlanLayout layout = lay_out(scenario, shared.costs, sized.ends, shared.bytes);
+  const EstimateInput input{scenario, shared.costs, shared.network,
                             costs_[family.strategy.base].idle};
   const LayoutEstimate estimate(input, layout);
   PlanPoint point;

@@ -25,6 +25,7 @@ struct BaseCosts {
   };
   std::map<std::array<std::int64_t, 8>, Sized> layers;  ///< by what changes a layer
   std::map<std::array<std::int64_t, 4>, std::array<PieceCost, plan_pieces>> parameters;
+  std::map<std::int64_t, double> slowest;  ///< least_slowest() by devices of a stage
 };
 
 struct Enumeration {

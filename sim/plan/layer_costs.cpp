@@ -101,6 +101,37 @@ double fetch_time(const Instructions& code, const StageProgram& program) {
   return time;
 }
 
+/// A date, and how much of the way to it the device computes [s].
+struct Way {
+  double time = 0, computing = 0;
+};
+
+Way later(const Way& a, const Way& b) { return a.time < b.time ? b : a; }
+
+/// One run of instructions from a drained device, host free. Streams begin free and empty, so that
+/// a piece costs what it adds to a stage that keeps up.
+Way device_time(const Instructions& code, const StageProgram& program,
+                const std::vector<double>& call_times) {
+  Way device;
+  std::array<Way, streams> free{};
+  std::vector<Way> slots(program.slots);
+  for (const Instruction& instruction : code) {
+    if (const auto* run = std::get_if<Compute>(&instruction)) {
+      const double time = program.segments[run->segment].device_time();
+      device.time += time, device.computing += time;
+    } else if (const auto* start = std::get_if<Communicate>(&instruction)) {
+      // Streams run beside the device and in order.
+      Way& stream = free[static_cast<std::size_t>(program.calls[start->call].stream)];
+      if (start->after_compute) stream = later(stream, device);
+      stream.time += call_times[start->call];
+      slots[start->slot] = stream;
+    } else if (const auto* wait = std::get_if<Wait>(&instruction)) {
+      device = later(device, slots[wait->slot]);
+    }
+  }
+  return device;
+}
+
 double sum(const std::array<PieceCost, plan_pieces>& pieces, const PieceCounts& counts,
            double PieceCost::*part) {
   double total = 0;
@@ -109,27 +140,6 @@ double sum(const std::array<PieceCost, plan_pieces>& pieces, const PieceCounts& 
 }
 
 }  // namespace
-
-/// Streams begin free and empty, so that a piece costs what it adds to a stage that keeps up.
-double device_time(const Instructions& code, const StageProgram& program,
-                   const std::vector<double>& call_times) {
-  double device = 0;
-  std::array<double, streams> free{};
-  std::vector<double> slots(program.slots, 0);
-  for (const Instruction& instruction : code) {
-    if (const auto* run = std::get_if<Compute>(&instruction)) {
-      device += program.segments[run->segment].device_time();
-    } else if (const auto* start = std::get_if<Communicate>(&instruction)) {
-      // Streams run beside the device and in order.
-      double& stream = free[static_cast<std::size_t>(program.calls[start->call].stream)];
-      stream = std::max(stream, start->after_compute ? device : 0) + call_times[start->call];
-      slots[start->slot] = stream;
-    } else if (const auto* wait = std::get_if<Wait>(&instruction)) {
-      device = std::max(device, slots[wait->slot]);
-    }
-  }
-  return device;
-}
 
 /// A mean stage has an even share of these, whatever the layout is.
 PieceCounts model_pieces(const ModelSpec& model) {
@@ -182,6 +192,17 @@ double LayerCosts::expert(const PieceCounts& counts) const {
   return sum(pieces, counts, &PieceCost::expert);
 }
 
+LayerCosts LayerCosts::at(double pace) const {
+  LayerCosts slower = *this;
+  for (std::size_t k = 0; k < plan_pieces; ++k)
+    for (double PieceCost::*part :
+         {&PieceCost::forward, &PieceCost::backward, &PieceCost::compute, &PieceCost::input,
+          &PieceCost::weight, &PieceCost::entry_forward, &PieceCost::entry_backward,
+          &PieceCost::pair})
+      slower.pieces[k].*part += (pace - 1) * computing[k].*part;
+  return slower;
+}
+
 /// Parameters need no programs, so that memory can refuse a point before anything is lowered.
 std::array<PieceCost, plan_pieces> piece_parameters(const Scenario& scenario) {
   const WorkloadSpec& w = scenario.workload;
@@ -231,24 +252,35 @@ LayerCosts layer_costs(const Scenario& scenario, CollectiveTimes& times) {
   for (PieceCost& piece : costs.pieces) piece.expert *= active;
   for (std::size_t c = 0; c < chunks.pieces.size(); ++c) {
     PieceCost& cost = costs.pieces[index_of(chunks.pieces[c])];
+    PieceCost& computing = costs.computing[index_of(chunks.pieces[c])];
+    const auto add = [&](double PieceCost::*part, const Instructions& code) {
+      const Way way = device_time(code, program, call_times);
+      cost.*part += way.time;
+      computing.*part += way.computing;
+    };
     // Slices add up to the piece; they differ by what they attend to.
     for (std::size_t slice = 0; slice < program.slices; ++slice) {
       const ChunkProgram& chunk = program.chunks[c * program.slices + slice];
-      cost.forward += device_time(chunk.forward, program, call_times);
-      cost.backward += device_time(chunk.backward, program, call_times);
-      cost.input += device_time(chunk.backward_input, program, call_times);
-      cost.weight += device_time(chunk.backward_weight, program, call_times);
+      add(&PieceCost::forward, chunk.forward);
+      add(&PieceCost::backward, chunk.backward);
+      add(&PieceCost::input, chunk.backward_input);
+      add(&PieceCost::weight, chunk.backward_weight);
       cost.compute += compute_time(chunk.forward, program) + compute_time(chunk.backward, program);
       for (const Instructions* code : {&chunk.forward, &chunk.backward})
         add_calls(*code, program, call_times, placement, times.fabric(), cost);
       cost.host_forward += host_time(chunk.forward, program);
       cost.host_backward += host_time(chunk.backward, program);
       cost.fetched += fetch_time(chunk.backward, program);
-      if (!chunk.paired.empty()) cost.pair = device_time(chunk.paired[c], program, call_times);
+      if (!chunk.paired.empty()) {
+        cost.pair = computing.pair = 0;
+        add(&PieceCost::pair, chunk.paired[c]);
+      }
       // The first slice is what enters the pipeline.
-      if (slice == 0) cost.entry_forward = cost.forward, cost.entry_backward = cost.backward;
+      for (PieceCost* part : {&cost, &computing})
+        if (slice == 0) part->entry_forward = part->forward, part->entry_backward = part->backward;
       costs.boundary = std::max(costs.boundary, chunk.send_forward.value());
     }
+    computing.compute = cost.compute;
   }
   // A receive and a send for each slice.
   const OperatorCost& send = program.send_issue;

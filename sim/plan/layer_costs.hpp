@@ -29,11 +29,13 @@ PieceCounts model_pieces(const ModelSpec& model);
 
 struct LayerCosts {
   std::array<PieceCost, plan_pieces> pieces;
-  double boundary = 0;   ///< bytes of one pipeline transfer
-  double host_unit = 0;  ///< host time of posting a send and a receive [s]
+  std::array<PieceCost, plan_pieces> computing;  ///< of times of the device, what it computes [s]
+  double boundary = 0;                           ///< bytes of one pipeline transfer
+  double host_unit = 0;                          ///< host time of posting a send and a receive [s]
 
-  /// Of that, what a forward of these pieces waits for: one copy, of input or labels or both [s].
-
+  /// The costs on devices that are slower by the factor `pace`. Their times are at least these:
+  /// along the same way through the instructions, computing takes longer.
+  LayerCosts at(double pace) const;
   double forward(const PieceCounts& counts) const;   ///< the longer of device and host [s]
   double backward(const PieceCounts& counts) const;  ///< likewise [s]
   /// Of a forward and a backward, the device alone: what no schedule can go below [s].
@@ -49,10 +51,6 @@ struct LayerCosts {
 /// Lowers each kind of piece once under the scenario's sizes and runs its instructions on one rank
 /// with nothing else on the network.
 LayerCosts layer_costs(const Scenario& scenario, CollectiveTimes& times);
-
-/// Time of one run of instructions from a drained device, host free [s].
-double device_time(const Instructions& code, const StageProgram& program,
-                   const std::vector<double>& call_times);
 
 /// Parameters of one rank by kind of piece, with experts that do not work in a step.
 std::array<PieceCost, plan_pieces> piece_parameters(const Scenario& scenario);

@@ -259,7 +259,7 @@ class FramedBases {
     for (const auto& [path, value] : keys) put_node(document, path, value);
     PlanBase base = space_.bases[plain_];
     base.scenario = read_values(document, search_, reading_);
-    base.scenario.stalls = {};
+    base.scenario.stalls = {.host_sync = base.scenario.stalls.host_sync};  // the framework's own
     space_.bases.push_back(std::move(base));
     return known->second = static_cast<std::uint32_t>(space_.bases.size() - 1);
   }

@@ -226,4 +226,20 @@ FleetPace fleet_pace(const FleetSpec& fleet, const Placement& placement,
   return pace;
 }
 
+/// Devices of one node are slow together, so that the fullest nodes have the least maximum.
+double least_slowest(const FleetSpec& fleet, std::int64_t devices, std::int64_t node_devices) {
+  return slowest_work(fleet, filled_nodes(static_cast<std::uint32_t>(devices),
+                                          static_cast<std::uint32_t>(node_devices)))
+      .mean;
+}
+
+/// Of fleet_pace(): stages that are all as full as the fullest, and a group that is not slowed,
+/// make the part of the slowest device least.
+double least_pace(double least_slowest_of_stage, const PipelineShape& shape) {
+  constexpr double error_of_integrals = 1e-6;
+  const auto micro_batches = static_cast<double>(shape.micro_batches);
+  const double part = micro_batches / (micro_batches + static_cast<double>(shape.stages - 1));
+  return std::max(1.0, 1 + (least_slowest_of_stage - 1) * part - error_of_integrals);
+}
+
 }  // namespace stepcast

@@ -170,9 +170,11 @@ void describe_job(Visitor& visitor, Scenario& s) {
 
 void describe_content(Visitor& visitor, ScenarioDraft& draft) {
   Scenario& s = draft.scenario;
-  visitor.section("cluster", "devices, hosts and network",
-                  [&](Visitor& v) { describe(v, s.cluster); });
-  describe_workload(visitor, draft);
+  if (!draft.job_only) {
+    visitor.section("cluster", "devices, hosts and network",
+                    [&](Visitor& v) { describe(v, s.cluster); });
+    describe_workload(visitor, draft);
+  }
   if (!s.graph && !draft.names_graph) describe_job(visitor, s);  // a graph says it
   bool stalls = s.stalls != StallsSpec{};
   visitor.optional_section("stalls", "slow or pausing devices, hosts and links", stalls,

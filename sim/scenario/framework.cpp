@@ -1,6 +1,7 @@
 #include "stepcast/sim/scenario/framework.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 
 #include "framework_files.hpp"
@@ -86,6 +87,38 @@ class FrameworkMappings {
   /// The framework that `name`, written at `place` below `path`, means.
   std::optional<Framework> named(const std::string& name, const Place& place,
                                  const std::string& path) {
+    auto framework = heading(name, place, path);
+    if (framework) add_rules(*framework);
+    return framework;
+  }
+
+  /// The mapping of a scenario.
+  std::optional<Framework> in_scenario(const Node& mapping) {
+    FrameworkText text;
+    Section section{mapping, "framework", reading_};
+    describe(section, text, WrittenIn::scenario);
+    section.finish();
+    auto framework = whole(text, mapping);
+    if (!framework) return {};
+    const bool own = !text.rules.empty() || text.recipes != nullptr;
+    if (renamed_ && !own)
+      fail(place_of(mapping, "name"), "framework.name",
+           "is " + shortened(text.name) + " of a file that is not it, allowed: " + *renamed_ +
+               "; another framework is --framework NAME or framework: NAME");
+    framework->version = text.version;
+    framework->recipe = text.recipe;
+    add_rules(*framework);
+    check_choices(*framework, mapping);
+    return framework;
+  }
+
+  /// All files that were read.
+  const std::vector<std::string>& files() const { return files_; }
+
+ private:
+  /// The framework of a file but for its rules: they are noted, those of what it extends first.
+  std::optional<Framework> heading(const std::string& name, const Place& place,
+                                   const std::string& path) {
     const auto file = framework_file(name, directory_of(place), search_);
     if (!file) {
       fail(place, path, "names '" + shortened(name) + "', which does not exist" + hint(name));
@@ -106,33 +139,10 @@ class FrameworkMappings {
     return framework;
   }
 
-  /// The mapping of a scenario.
-  std::optional<Framework> in_scenario(const Node& mapping) {
-    FrameworkText text;
-    Section section{mapping, "framework", reading_};
-    describe(section, text, WrittenIn::scenario);
-    section.finish();
-    auto framework = whole(text, mapping);
-    if (!framework) return {};
-    const bool own = !text.rules.empty() || text.recipes != nullptr;
-    if (renamed_ && !own)
-      fail(place_of(mapping, "name"), "framework.name",
-           "is " + shortened(text.name) + " of a file that is not it, allowed: " + *renamed_ +
-               "; another framework is --framework NAME or framework: NAME");
-    framework->version = text.version;
-    framework->recipe = text.recipe;
-    check_choices(*framework, mapping);
-    return framework;
-  }
-
-  /// All files that were read.
-  const std::vector<std::string>& files() const { return files_; }
-
- private:
   std::optional<Framework> in_file(const fs::path& file) {
     std::vector<Diagnostic> repeated;
-    const Node root = load_document_text(read_document_text(file.string(), search_), file.string(),
-                                         search_, &repeated);
+    const Node& root = documents_.emplace_back(load_document_text(
+        read_document_text(file.string(), search_), file.string(), search_, &repeated));
     std::ranges::move(repeated, std::back_inserter(reading_.diagnostics));
     const Node* mapping = root.kind == Node::Kind::mapping ? root.find("framework") : nullptr;
     if (mapping == nullptr) {
@@ -164,7 +174,7 @@ class FrameworkMappings {
     if (!text.extends.empty()) {
       const Node& extends = *mapping.find("extends");
       // What it extends is read first; its own rules then replace those for the same keys.
-      auto base = named(text.extends, extends.place, "framework.extends");
+      auto base = heading(text.extends, extends.place, "framework.extends");
       if (!base) return {};
       framework = std::move(*base);
     }
@@ -173,40 +183,34 @@ class FrameworkMappings {
       if (!text.extends.empty() && text.name != framework.name) renamed_ = framework.name;
       framework.name = text.name;
     }
-    add_rules(text, framework);
+    write_rules(text.rules, "framework.rules.", {}, rules_.emplace_back());
+    recipes_.emplace_back();
+    if (text.recipes != nullptr)
+      for (const Node::Entry& entry : text.recipes->entries)
+        recipes_.back().push_back(read_recipe(entry, rules_.back()));
     return framework;
   }
 
-  void add_rules(const FrameworkText& text, Framework& framework) {
-    std::vector<WrittenRule> written;
-    write_rules(text.rules, "framework.rules.", {}, written);
-    std::vector<FrameworkRecipe> recipes;
-    std::vector<std::vector<FrameworkText::Rule>> kept;  // whose mappings stand in the document
-    if (text.recipes != nullptr)
-      for (const Node::Entry& entry : text.recipes->entries)
-        recipes.push_back(read_recipe(entry, written));
-    for (FrameworkRule& rule : rules_of(written, reading_))
-      rules_of_recipe(rule.recipe, recipes).push_back(std::move(rule));
-    report_contradictions(own_, "framework.rules", reading_);
-    replace_rules(framework.rules, std::move(own_));
-    // Reading of an extended file ended before this one began, so that one list serves all.
-    own_.clear();
-    // A condition on a key that another rule sets, which waits for the first, would never settle.
-    report_circles(framework.rules, {}, "framework.rules", reading_);
-    for (FrameworkRecipe& recipe : recipes) {
-      report_contradictions(recipe.rules, "framework.recipes." + recipe.name, reading_);
-      std::erase_if(framework.recipes,
-                    [&](const FrameworkRecipe& other) { return other.name == recipe.name; });
-      framework.recipes.push_back(std::move(recipe));
-      const FrameworkRecipe& last = framework.recipes.back();
-      report_circles(framework.rules, last.rules, "framework.recipes." + last.name, reading_);
+  /// Adds the rules of all files, each over those of the files that it extends.
+  void add_rules(Framework& framework) {
+    std::vector<std::vector<FrameworkRule>> rules = rules_of(rules_, reading_);
+    for (std::size_t file = 0; file < rules.size(); ++file) {
+      std::vector<FrameworkRule> own;  // without recipes
+      for (FrameworkRule& rule : rules[file]) {
+        const auto recipe = std::ranges::find(recipes_[file], rule.recipe, &FrameworkRecipe::name);
+        (recipe == recipes_[file].end() ? own : recipe->rules).push_back(std::move(rule));
+      }
+      report_contradictions(own, "framework.rules", reading_);
+      replace_rules(framework.rules, std::move(own));
+      for (FrameworkRecipe& recipe : recipes_[file]) {
+        report_contradictions(recipe.rules, "framework.recipes." + recipe.name, reading_);
+        std::erase_if(framework.recipes,
+                      [&](const FrameworkRecipe& other) { return other.name == recipe.name; });
+        framework.recipes.push_back(std::move(recipe));
+      }
     }
-  }
-
-  std::vector<FrameworkRule>& rules_of_recipe(const std::string& name,
-                                              std::vector<FrameworkRecipe>& recipes) {
-    const auto found = std::ranges::find(recipes, name, &FrameworkRecipe::name);
-    return found == recipes.end() ? own_ : found->rules;
+    // A condition on a key that another rule sets, which waits for the first, would never settle.
+    report_circles(framework, reading_);
   }
 
   void write_rules(const std::vector<FrameworkText::Rule>& rules, const std::string& path,
@@ -307,9 +311,12 @@ class FrameworkMappings {
   const SearchPath& search_;
   Reading& reading_;
   std::optional<std::string> renamed_;  ///< what a name was before the mapping gave it another
-  std::vector<FrameworkRule> own_;  ///< rules of the mapping that is being read, without recipes
-  std::vector<std::string> open_;   ///< files that are being read, to see cycles
+  std::deque<Node> documents_;          ///< in which rules stand
+  std::vector<std::string> open_;       ///< files that are being read, to see cycles
   std::vector<std::string> files_;
+  // Of each mapping, those that it extends first:
+  std::vector<std::vector<WrittenRule>> rules_;
+  std::vector<std::vector<FrameworkRecipe>> recipes_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "framework_rules.hpp"
 #include "stepcast/base/judge_keys.hpp"
@@ -65,13 +66,16 @@ class RuleReader {
  public:
   explicit RuleReader(Reading& reading) : reading_{reading} {}
 
-  std::vector<FrameworkRule> read(const std::vector<WrittenRule>& written) {
-    for (const WrittenRule& rule : written) ask(rule);
+  std::vector<std::vector<FrameworkRule>> read(const std::vector<std::vector<WrittenRule>>& files) {
+    for (const std::vector<WrittenRule>& written : files)
+      for (const WrittenRule& rule : written) ask(rule);
     // One walk judges all keys: a walk over the description of a scenario takes longer than all
     // else here.
     judge_keys(describe_keys, verdicts_);
-    std::vector<FrameworkRule> rules;
-    for (const WrittenRule& rule : written) read(rule, rules);
+    for (const KeyVerdict& verdict : verdicts_) judged_[{verdict.value, verdict.path}] = &verdict;
+    std::vector<std::vector<FrameworkRule>> rules(files.size());
+    for (std::size_t i = 0; i < files.size(); ++i)
+      for (const WrittenRule& rule : files[i]) read(rule, rules[i]);
     return rules;
   }
 
@@ -83,17 +87,17 @@ class RuleReader {
     if (rule.when == nullptr) return;
     for (const Node::Entry& entry : rule.when->entries) {
       const std::string key = key_of_condition(entry.key);
-      for (const Node* value : values_of_condition(entry.value).values)
+      for (const Node* value : values_of_condition(entry.value).values) {
         verdicts_.push_back({key, value});
-      // What the words one, many, none and some compare with.
-      for (const Node* compared : {&one_, &none_}) verdicts_.push_back({key, compared});
+        // What the words one, many and some compare with.
+        if (is_number_word(*value)) verdicts_.push_back({key, &one_});
+        if (value->is_word("some")) verdicts_.push_back({key, &none_});
+      }
     }
   }
 
   const KeyVerdict& verdict(const std::string& path, const Node& value) const {
-    return *std::ranges::find_if(verdicts_, [&](const KeyVerdict& verdict) {
-      return verdict.value == &value && verdict.path == path;
-    });
+    return *judged_.at({&value, path});
   }
 
   static ConditionValues values_of_condition(const Node& node) {
@@ -173,13 +177,14 @@ class RuleReader {
     if (found.kind == KeyVerdict::Kind::unknown && !counts)
       return wrong_assignment(describe_keys, key, value);
     const bool alone = named.values.size() == 1 && !named.others;
-    const bool numbers = counts || takes(key, one_), may_lack = takes(key, none_);
-    if (alone && numbers && (value.is_word("one") || value.is_word("many"))) {
+    const auto numbers = [&] { return counts || takes(key, one_); };
+    const auto may_lack = [&] { return takes(key, none_); };
+    if (alone && is_number_word(value) && numbers()) {
       condition.texts = {"1"};
       condition.others = value.text == "many";
       return {};
     }
-    if (alone && may_lack && value.is_word("some")) {
+    if (alone && value.is_word("some") && may_lack()) {
       condition.texts = {"none"};
       condition.others = true;
       return {};
@@ -187,15 +192,25 @@ class RuleReader {
     const std::string is = "is '" + shortened(value.text) + "'";
     if (counts) return is + ", allowed: one, many, a count";
     if (found.kind == KeyVerdict::Kind::section)
-      return may_lack ? is + ", allowed: some, none"
-                      : is + ", but this section is always there, allowed: a condition on one of "
-                             "its keys";
-    return found.wrong + (numbers ? ", one, many" : "") + (may_lack ? ", some" : "");
+      return may_lack() ? is + ", allowed: some, none"
+                        : is + ", but this section is always there, allowed: a condition on one of "
+                               "its keys";
+    return found.wrong + (numbers() ? ", one, many" : "") + (may_lack() ? ", some" : "");
   }
 
-  /// Whether the key may have that value.
+  static bool is_number_word(const Node& value) {
+    return value.is_word("one") || value.is_word("many");
+  }
+
+  /// Whether the key may have that value; what only a message asks for is judged by itself.
   bool takes(const std::string& key, const Node& value) const {
-    const KeyVerdict& found = verdict(key, value);
+    const auto known = judged_.find({&value, key});
+    std::vector<KeyVerdict> own;
+    if (known == judged_.end()) {
+      own.push_back({key, &value});
+      judge_keys(describe_keys, own);
+    }
+    const KeyVerdict& found = known == judged_.end() ? own.front() : *known->second;
     return found.kind == KeyVerdict::Kind::field && found.wrong.empty();
   }
 
@@ -206,14 +221,16 @@ class RuleReader {
 
   Reading& reading_;
   std::vector<KeyVerdict> verdicts_;
+  std::map<std::pair<const Node*, std::string_view>, const KeyVerdict*> judged_;
   const Node one_{.kind = Node::Kind::scalar, .text = "1"};
   const Node none_{.kind = Node::Kind::scalar, .text = "none"};
 };
 
 }  // namespace
 
-std::vector<FrameworkRule> rules_of(const std::vector<WrittenRule>& written, Reading& reading) {
-  return RuleReader{reading}.read(written);
+std::vector<std::vector<FrameworkRule>> rules_of(const std::vector<std::vector<WrittenRule>>& files,
+                                                 Reading& reading) {
+  return RuleReader{reading}.read(files);
 }
 
 }  // namespace stepcast

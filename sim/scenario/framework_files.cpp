@@ -58,7 +58,7 @@ class FrameworkStore {
 std::optional<Framework> kept_framework(const std::string& name, const Place& place,
                                         const std::string& path, const SearchPath& search,
                                         Reading& reading) {
-  static FrameworkStore store;
+  static auto& store = *new FrameworkStore;  // the end of a process need not take it apart
   std::error_code failure;
   // Requests of one process may come from several folders.
   std::string key =

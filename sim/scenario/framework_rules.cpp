@@ -56,17 +56,6 @@ bool may_have_circle(const Rules& rules) {
   });
 }
 
-/// Those of `base` whose keys `over` does not set, and `over`.
-Rules rules_under(const std::vector<FrameworkRule>& base, const std::vector<FrameworkRule>& over) {
-  Rules rules;
-  rules.reserve(base.size() + over.size());
-  for (const FrameworkRule& rule : base)
-    if (std::ranges::find(over, rule.key, &FrameworkRule::key) == over.end())
-      rules.push_back(&rule);
-  for (const FrameworkRule& rule : over) rules.push_back(&rule);
-  return rules;
-}
-
 /// Keys from which no circle can be reached.
 std::set<std::string_view> keys_without_circle(const Questions& questions) {
   std::set<std::string_view> known;
@@ -100,13 +89,38 @@ std::vector<std::string_view> circle_from(std::string_view from, const Questions
   return walk(from) ? way : std::vector<std::string_view>{};
 }
 
+bool has_circle(const Rules& rules) {
+  if (!may_have_circle(rules)) return false;
+  const Questions questions = questions_of(rules);
+  return keys_without_circle(questions).size() < questions.size();
+}
+
+void report_circles_of(const Rules& rules, const std::string& path, Reading& reading) {
+  if (!has_circle(rules)) return;
+  const Questions questions = questions_of(rules);
+  std::set<std::string_view> told;
+  for (const FrameworkRule* rule : rules) {
+    if (told.contains(rule->key)) continue;
+    const std::vector<std::string_view> circle = circle_from(rule->key, questions);
+    if (circle.empty()) continue;
+    told.insert(circle.begin(), circle.end());
+    std::string text = rule->key;
+    for (std::size_t i = 1; i <= circle.size(); ++i)
+      text.append(i > 1 ? ", which asks for " : " asks for ").append(circle[i % circle.size()]);
+    reading.report(rule->value.place, path,
+                   "goes in a circle: " + text +
+                       ", allowed: conditions of keys that are known "
+                       "before");
+  }
+}
+
 /// The text of each key, each decided once.
 class Decisions {
  public:
-  Decisions(const std::vector<FrameworkRule>& rules, const KeyTexts& texts,
+  Decisions(const Rules& rules, const KeyTexts& texts,
             const std::function<bool(const std::string&)>& given)
       : texts_{texts}, given_{given} {
-    for (const FrameworkRule& rule : rules) by_key_[rule.key].push_back(&rule);
+    for (const FrameworkRule* rule : rules) by_key_[rule->key].push_back(rule);
   }
 
   std::vector<const FrameworkRule*> all() {
@@ -193,30 +207,28 @@ void report_contradictions(const std::vector<FrameworkRule>& rules, const std::s
     }
 }
 
-void report_circles(const std::vector<FrameworkRule>& base, const std::vector<FrameworkRule>& over,
-                    const std::string& path, Reading& reading) {
-  const Rules rules = rules_under(base, over);
-  if (!may_have_circle(rules)) return;
-  const Questions questions = questions_of(rules);
-  // Almost always all: a way is looked for only where there can be one.
-  const std::set<std::string_view> ends = keys_without_circle(questions);
-  if (ends.size() == questions.size()) return;
-  std::set<std::string_view> told;
-  for (const FrameworkRule* rule : rules) {
-    if (told.contains(rule->key)) continue;
-    const std::vector<std::string_view> circle = circle_from(rule->key, questions);
-    if (circle.empty()) continue;
-    told.insert(circle.begin(), circle.end());
-    std::string text = rule->key;
-    for (std::size_t i = 1; i <= circle.size(); ++i)
-      text.append(i > 1 ? ", which asks for " : " asks for ").append(circle[i % circle.size()]);
-    reading.report(rule->value.place, path,
-                   "goes in a circle: " + text +
-                       ", allowed: conditions of keys that are known "
-                       "before");
-  }
+Rules rules_under(const std::vector<FrameworkRule>& base, const std::vector<FrameworkRule>& over) {
+  Rules rules;
+  rules.reserve(base.size() + over.size());
+  for (const FrameworkRule& rule : base)
+    if (std::ranges::find(over, rule.key, &FrameworkRule::key) == over.end())
+      rules.push_back(&rule);
+  for (const FrameworkRule& rule : over) rules.push_back(&rule);
+  return rules;
 }
 
+void report_circles(const Framework& framework, Reading& reading) {
+  const Rules of_code = rules_under(framework.rules, {});
+  Rules all = of_code;
+  for (const FrameworkRecipe& recipe : framework.recipes)
+    for (const FrameworkRule& rule : recipe.rules) all.push_back(&rule);
+  // Almost always none, whatever the recipe: it is looked for only where there can be one.
+  if (!has_circle(all)) return;
+  report_circles_of(of_code, "framework.rules", reading);
+  for (const FrameworkRecipe& recipe : framework.recipes)
+    report_circles_of(rules_under(framework.rules, recipe.rules),
+                      "framework.recipes." + recipe.name, reading);
+}
 void replace_rules(std::vector<FrameworkRule>& base, std::vector<FrameworkRule> over) {
   std::set<std::string> keys;
   for (const FrameworkRule& rule : over) keys.insert(rule.key);
@@ -225,15 +237,9 @@ void replace_rules(std::vector<FrameworkRule>& base, std::vector<FrameworkRule> 
 }
 
 std::vector<const FrameworkRule*> rules_that_hold(
-    const std::vector<FrameworkRule>& rules, const KeyTexts& texts,
+    const std::vector<const FrameworkRule*>& rules, const KeyTexts& texts,
     const std::function<bool(const std::string&)>& given) {
   return Decisions{rules, texts, given}.all();
-}
-
-std::vector<FrameworkRule> with_recipe(const Framework& framework, const FrameworkRecipe& recipe) {
-  std::vector<FrameworkRule> rules = framework.rules;
-  replace_rules(rules, recipe.rules);
-  return rules;
 }
 
 }  // namespace stepcast

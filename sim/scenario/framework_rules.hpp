@@ -15,10 +15,11 @@ bool exclude_each_other(const FrameworkRule& a, const FrameworkRule& b);
 /// Reports rules for one key that hold together although none is the special case.
 void report_contradictions(const std::vector<FrameworkRule>& rules, const std::string& path,
                            Reading& reading);
-/// Reports keys whose rules ask for each other, where `over` replaces, key by key, what `base`
-/// says.
-void report_circles(const std::vector<FrameworkRule>& base, const std::vector<FrameworkRule>& over,
-                    const std::string& path, Reading& reading);
+/// Reports keys whose rules ask for each other, of the code or with a recipe.
+void report_circles(const Framework& framework, Reading& reading);
+/// What `over` replaces, key by key, of `base`: the rest of that, and `over`.
+std::vector<const FrameworkRule*> rules_under(const std::vector<FrameworkRule>& base,
+                                              const std::vector<FrameworkRule>& over);
 /// Replaces, key by key, what `base` says.
 void replace_rules(std::vector<FrameworkRule>& base, std::vector<FrameworkRule> over);
 
@@ -31,7 +32,9 @@ struct WrittenRule {
   std::string recipe;  ///< which has it
 };
 
-/// The rules, one for each key that they set. What is wrong goes to `reading`.
-std::vector<FrameworkRule> rules_of(const std::vector<WrittenRule>& written, Reading& reading);
+/// The rules of several files, one for each key that they set; all keys are judged in one walk over
+/// the description. What is wrong goes to `reading`.
+std::vector<std::vector<FrameworkRule>> rules_of(const std::vector<std::vector<WrittenRule>>& files,
+                                                 Reading& reading);
 
 }  // namespace stepcast

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "framework_files.hpp"
+#include "framework_rules.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/framed_document.hpp"
@@ -12,6 +13,12 @@ namespace stepcast {
 namespace {
 
 using ChosenRules = std::vector<const FrameworkRule*>;
+
+/// No rule sets a key of these sections.
+bool is_kept(const std::string& path) {
+  const std::string_view section = std::string_view(path).substr(0, path.find('.'));
+  return section == "cluster" || section == "model";
+}
 
 /// Whether the document says the key, or says something of the mapping that would hold it.
 bool says(const Node& root, std::string_view path) {
@@ -50,10 +57,10 @@ void files_below(const Node& node, std::set<std::string>& files) {
 }
 
 /// The texts that conditions of these rules ask for.
-KeyTexts texts_for(const std::vector<FrameworkRule>& rules, ScenarioDraft draft) {
+KeyTexts texts_for(const ChosenRules& rules, ScenarioDraft& draft) {
   std::set<std::string, std::less<>> asked;
-  for (const FrameworkRule& rule : rules)
-    for (const FrameworkCondition& condition : rule.when) asked.insert(condition.key);
+  for (const FrameworkRule* rule : rules)
+    for (const FrameworkCondition& condition : rule->when) asked.insert(condition.key);
   KeyTexts texts;
   if (asked.empty()) return texts;
   Scenario& scenario = draft.scenario;
@@ -110,30 +117,32 @@ const FrameworkRule* rule_of(const ChosenRules& rules, const std::string& path) 
 /// One document and its framework.
 class FrameworkRun {
  public:
-  FrameworkRun(const Framework& framework, const Node& bare, const SearchPath& search,
+  FrameworkRun(const Framework& framework, Node bare, const SearchPath& search,
                const Reading& start)
-      : framework_{framework}, bare_{bare}, search_{search}, start_{start} {}
+      : framework_{framework}, bare_{std::move(bare)}, search_{search}, start_{start} {}
 
   FramedDraft result() {
     // Conditions of rules are judged on the values of the document, so that these come first.
-    if (!read_values()) return attempt({});  // what is wrong without it
+    if (!read_values()) {
+      attempt({});  // what is wrong without it
+      return std::move(framed_);
+    }
     for (;;) {
       const ChosenRules chosen = choose();
-      FramedDraft framed = attempt(chosen);
-      if (framed.reading.diagnostics.empty()) {
-        framed.framework = describe_run(chosen);
-        return framed;
+      if (attempt(chosen).empty()) {
+        framed_.framework = describe_run(chosen);
+        return std::move(framed_);
       }
       // A rule that has nothing to do here, or may give way, leaves, and the rest is tried again:
       // each round takes at least one rule out, so that this ends.
-      if (drop(framed.reading.diagnostics, chosen)) continue;
-      if (names_rule(framed.reading.diagnostics, chosen))
-        return with_places(std::move(framed), chosen);
+      if (drop(framed_.reading.diagnostics, chosen)) continue;
+      if (names_rule(framed_.reading.diagnostics, chosen)) {
+        say_who_named(chosen);
+        return std::move(framed_);
+      }
       // Keys of the scenario are wrong. Without the framework they may be wrong, too: then that is
       // the plainer message.
-      FramedDraft alone = attempt({});
-      if (!alone.reading.diagnostics.empty()) return alone;
-      if (auto refused = find_culprits(chosen)) return std::move(*refused);
+      if (!attempt({}).empty() || find_culprits(chosen)) return std::move(framed_);
     }
   }
 
@@ -144,14 +153,14 @@ class FrameworkRun {
     read_values();
     for (;;) {
       ChosenRules chosen = choose();
-      if (!drop(attempt(chosen).reading.diagnostics, chosen)) return chosen;
+      if (!drop(attempt(chosen), chosen)) return chosen;
     }
   }
 
  private:
   /// What the document says without the framework, for its conditions; false: something is wrong.
   bool read_values() {
-    ScenarioDraft draft;
+    ScenarioDraft& draft = framed_.draft;
     Reading reading = start_;
     read_draft(bare_, search_, draft, reading);
     // Settling may report what only a framework mends, so that errors of reading alone count.
@@ -159,16 +168,47 @@ class FrameworkRun {
     Checks checks{bare_, reading};
     settle(draft.scenario, checks);
     choose_recipe();
-    texts_ = texts_for(rules_, std::move(draft));
+    const std::size_t model_source = draft.model_source;
+    texts_ = texts_for(rules_, draft);
+    draft.model_source = model_source;
+    if (good) keep(reading.assumptions);
     return good;
   }
 
-  FramedDraft attempt(const ChosenRules& chosen) const {
-    FramedDraft framed{bare_, {}, start_, {}};
-    for (const FrameworkRule* rule : chosen) put(framed.root, rule->key, rule->value);
-    read_draft(framed.root, search_, framed.draft, framed.reading);
-    check_draft(framed.root, framed.draft, framed.reading);
-    return framed;
+  /// Leaves in the document what rules may change; the rest goes from attempt to attempt.
+  void keep(const std::vector<Assumption>& assumptions) {
+    job_only_ = true;
+    std::ranges::copy_if(assumptions, std::back_inserter(start_.assumptions),
+                         [](const Assumption& a) { return is_kept(a.path); });
+    framed_.root = Node{bare_.kind, bare_.place};
+    std::swap(framed_.root, bare_);
+    std::ranges::copy_if(framed_.root.entries, std::back_inserter(bare_.entries),
+                         [](const Node::Entry& entry) { return !is_kept(entry.key); });
+  }
+
+  /// Reads and checks the document with the keys of these rules, and says what is wrong.
+  const std::vector<Diagnostic>& attempt(const ChosenRules& chosen) {
+    FramedDraft next{bare_, {}, start_, {}};
+    for (const FrameworkRule* rule : chosen) put(next.root, rule->key, rule->value);
+    ScenarioDraft &draft = next.draft, &last = framed_.draft;
+    draft.job_only = job_only_;
+    if (job_only_) {
+      draft.scenario.cluster = std::move(last.scenario.cluster);
+      draft.scenario.workload.model = std::move(last.scenario.workload.model);
+    }
+    read_draft(next.root, search_, draft, next.reading);
+    if (job_only_) {
+      draft.job_only = false;
+      draft.model_source = last.model_source;
+      draft.hf_config = std::move(last.hf_config);
+      std::vector<Node::Entry>& entries = next.root.entries;
+      for (std::ptrdiff_t i = 0; i < std::ssize(framed_.root.entries); ++i)
+        if (Node::Entry& entry = framed_.root.entries[i]; is_kept(entry.key))
+          entries.insert(entries.begin() + i, std::move(entry));
+    }
+    check_draft(next.root, draft, next.reading);
+    framed_ = std::move(next);
+    return framed_.reading.diagnostics;
   }
 
   ChosenRules choose() const {
@@ -179,7 +219,7 @@ class FrameworkRun {
 
   void choose_recipe() {
     const FrameworkRecipe* recipe = recipe_of_model();
-    rules_ = recipe == nullptr ? framework_.rules : with_recipe(framework_, *recipe);
+    rules_ = rules_under(framework_.rules, recipe == nullptr ? no_rules_ : recipe->rules);
     if (recipe != nullptr) recipe_ = recipe->name;
   }
 
@@ -235,38 +275,37 @@ class FrameworkRun {
   }
 
   /// Errors of a framework's keys stand where its rules do, and say who named it.
-  FramedDraft with_places(FramedDraft framed, const ChosenRules& chosen) const {
-    for (Diagnostic& d : framed.reading.diagnostics)
+  void say_who_named(const ChosenRules& chosen) {
+    for (Diagnostic& d : framed_.reading.diagnostics)
       if (rule_of(chosen, d.path) != nullptr)
         d.message +=
             " (a rule of framework " + framework_.label() + ", named at " + named_at() + ")";
-    return framed;
   }
 
   /// Keys of the scenario fail beside rules that do not: those are found that they do not go with,
-  /// one by one. Gives the errors where one of them may not give way.
-  std::optional<FramedDraft> find_culprits(ChosenRules chosen) {
+  /// one by one. Returns whether one of them may not give way.
+  bool find_culprits(ChosenRules chosen) {
     // Rules that must hold come first, so that one that may give way is never kept in their place.
     std::ranges::stable_partition(chosen,
                                   [&](const FrameworkRule* rule) { return !is_lenient(*rule); });
     ChosenRules kept;
     for (const FrameworkRule* rule : chosen) {
       kept.push_back(rule);
-      FramedDraft framed = attempt(kept);
-      const auto wrong = std::ranges::find_if(framed.reading.diagnostics, [&](const Diagnostic& d) {
-        return !d.idle || rule_of(kept, d.path) == nullptr;
-      });
-      if (wrong == framed.reading.diagnostics.end()) continue;
+      attempt(kept);
+      std::vector<Diagnostic>& found = framed_.reading.diagnostics;
+      const auto wrong = std::ranges::find_if(
+          found, [&](const Diagnostic& d) { return !d.idle || rule_of(kept, d.path) == nullptr; });
+      if (wrong == found.end()) continue;
       if (!is_lenient(*rule)) {
         wrong->message += " (beside " + rule->key + " " + rule->text + " of framework " +
                           framework_.label() + ", " + short_place(rule->value.place) +
                           ", named at " + named_at() + ")";
-        return framed;
+        return true;
       }
       left_out_.emplace(rule->key, LeftOut{rule, wrong->path + " " + wrong->message});
       kept.pop_back();
     }
-    return {};
+    return false;
   }
 
   std::shared_ptr<const AppliedFramework> describe_run(const ChosenRules& chosen) const {
@@ -291,10 +330,13 @@ class FrameworkRun {
   };
 
   const Framework& framework_;
-  const Node& bare_;
+  Node bare_;
   const SearchPath& search_;
-  const Reading& start_;
-  std::vector<FrameworkRule> rules_;  ///< with those of the recipe
+  Reading start_;
+  FramedDraft framed_;     ///< the last attempt
+  bool job_only_ = false;  ///< cluster and model are read, and their mappings in the last attempt
+  ChosenRules rules_;      ///< with those of the recipe
+  const std::vector<FrameworkRule> no_rules_;
   std::string recipe_;
   KeyTexts texts_;
   std::set<std::string> passed_;  ///< keys that have nothing to do here
@@ -328,7 +370,7 @@ FramedDraft read_framed(Node root, const SearchPath& search, const Reading& star
         framework->place, "framework",
         "does not go with a workload of given times, which launches nothing, allowed: none");
   if (framework && reading.diagnostics.size() == start.diagnostics.size())
-    return FrameworkRun{*framework, root, search, start}.result();
+    return FrameworkRun{*framework, std::move(root), search, start}.result();
   FramedDraft framed{std::move(root), {}, std::move(reading), {}};
   read_draft(framed.root, search, framed.draft, framed.reading);
   check_draft(framed.root, framed.draft, framed.reading);

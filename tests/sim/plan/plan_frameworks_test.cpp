@@ -3,7 +3,9 @@
 #include <set>
 
 #include "small_plans.hpp"
+#include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/forecast/step_alone.hpp"
 #include "stepcast/sim/scenario/applied_framework.hpp"
 
 // What a framework says may depend on the sizes that a plan searches.
@@ -31,6 +33,7 @@ framework:
     - {when: {parallel.zero: [1, 2]}, set: {runtime.barriers.step_end: true}, source: b}
     - {when: {parallel.pp: one}, set: {communication.parameter.overlap: false}, source: c}
     - {set: {communication.tensor.overlap: chunks(2)}, source: d}
+    - {when: {parallel.pp: many}, set: {stalls.host_sync: unit}, source: f}
     - {set: {runtime.update: {passes: [zero]}}, source: e}
 )";
 
@@ -49,6 +52,17 @@ class FramedPlan {
   std::string path_;
 };
 
+/// Bounds and times alone count the fleet of DGX A100 and what the trainer waits for.
+void expect_bounded(const Scenario& searched, const Scenario& read, BaseCosts& costs) {
+  const double simulated = forecast(read).step_time.value();
+  const LoneStep lone(searched, costs.times), even(searched, costs.times, LonePace::even);
+  constexpr double rounding = 1 + 1e-9;
+  EXPECT_TRUE(counts_fleet(searched));
+  EXPECT_GT(lone.bound(), even.bound());
+  EXPECT_LE(lone.bound(), lone.replayed());
+  EXPECT_LE(lone.replayed().value(), simulated * rounding);
+}
+
 // The search times what the reader of the point's file reads.
 TEST(PlanFrameworks, PointsHaveTheKeysOfTheirFiles) {
   const FramedPlan file;
@@ -58,10 +72,15 @@ TEST(PlanFrameworks, PointsHaveTheKeysOfTheirFiles) {
   auto costs = test::costs_of(space);
   const Enumeration found = enumerate(space, costs);
   std::set<std::uint32_t> bases;
+  int waiting = 0;
   for (const PlanPoint& point : found.kept) {
     const Scenario searched = scenario_of(space, point.strategy);
     const Scenario read = read_point(space, point, test::presets());
+    const bool waits = searched.stalls.host_sync == StallsSpec::HostSyncAt::unit;
+    waiting += waits ? 1 : 0;
+    if (waiting == 1 && waits) expect_bounded(searched, read, costs[point.strategy.base]);
     bases.insert(point.strategy.base);
+    EXPECT_EQ(searched.stalls.host_sync, read.stalls.host_sync);
     EXPECT_EQ(searched.workload.training.cross_entropy, read.workload.training.cross_entropy);
     EXPECT_EQ(searched.workload.runtime.barriers.step_end, read.workload.runtime.barriers.step_end);
     EXPECT_EQ(searched.workload.communication.gather_overlap,
@@ -71,6 +90,7 @@ TEST(PlanFrameworks, PointsHaveTheKeysOfTheirFiles) {
     EXPECT_EQ(read.workload.runtime.update, 0U) << "the search does not know it";
   }
   EXPECT_GT(bases.size(), 4U);
+  EXPECT_GT(waiting, 0);
   double counted = found.counts.estimated + found.counts.bounded;
   for (const auto& [reason, points] : found.counts.infeasible) counted += points;
   EXPECT_EQ(counted, space.points());

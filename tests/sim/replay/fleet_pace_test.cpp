@@ -100,6 +100,29 @@ TEST(FleetPace, OfOneFleetInTenHasItsQuantiles) {
   EXPECT_NEAR(jumps.high, 1.1 * work, 1e-12);
 }
 
+// A plan bounds its points by these before it knows their programs.
+TEST(FleetPace, OfFullNodesIsTheLeast) {
+  EXPECT_TRUE(rc::check([] {
+    FleetSpec fleet = fleet_of(*rc::gen::inRange(0, 50) * 1e-3, *rc::gen::inRange(0, 20) * 1e-2,
+                               1 + *rc::gen::inRange(0, 20) * 1e-2);
+    fleet.throttled = {*rc::gen::inRange(0, 20) * 1e-2, 1 + *rc::gen::inRange(0, 50) * 1e-2};
+    std::vector<NodeMix> mixes;
+    std::uint32_t devices = 0;
+    for (const std::uint32_t of_node : *rc::gen::nonEmpty(
+             rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange(1U, 9U)))) {
+      mixes.push_back({{{1, of_node}}, 1});
+      devices += of_node;
+    }
+    RC_ASSERT(least_slowest(fleet, devices, 8) <= expected_slowest(fleet, mixes) * (1 + 1e-6));
+  }));
+}
+
+TEST(FleetPace, IsLeastWhereStagesAreEquallyFull) {
+  EXPECT_NEAR(least_pace(1.1, {.stages = 1, .micro_batches = 4}), 1.1, 2e-6);
+  EXPECT_NEAR(least_pace(1.1, {.stages = 5, .micro_batches = 4}), 1.05, 2e-6);
+  EXPECT_EQ(least_pace(1, {.stages = 5, .micro_batches = 4}), 1);
+}
+
 TEST(FleetPace, GrowsWithTheJobAndWithWhatDiffers) {
   EXPECT_TRUE(rc::check([] {
     const auto part = [](int most) { return *rc::gen::inRange(0, most) / 1000.0; };

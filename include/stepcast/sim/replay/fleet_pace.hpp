@@ -40,4 +40,10 @@ FleetPace fleet_pace(const FleetSpec& fleet, const Placement& placement,
                      const std::vector<StageProgram>& programs, const PipelineShape& shape,
                      const StallPlan& own, std::int64_t node_devices);
 
+/// The least mean that the slowest of so many devices can have, however they lie on nodes, over
+/// one of factor 1.
+double least_slowest(const FleetSpec& fleet, std::int64_t devices, std::int64_t node_devices);
+/// A pace of devices that the mean of no fleet_pace() is below, whatever the programs are.
+double least_pace(double least_slowest_of_stage, const PipelineShape& shape);
+
 }  // namespace stepcast

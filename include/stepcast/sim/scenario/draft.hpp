@@ -19,6 +19,7 @@ struct ScenarioDraft {
   bool names_graph = false;  ///< which says the job: its sections are not there
   std::size_t model_source = from_keys;
   std::string hf_config;           ///< as written
+  bool job_only = false;           ///< cluster and model were read before, and are not described
   bool launches = false;           ///< names a launch file: who reads that takes it out before
   std::string framework = "none";  ///< for the description: who reads it takes it out before
 };

@@ -79,9 +79,7 @@ bool holds(const FrameworkCondition& condition, std::string_view text);
 /// Which rule sets which key: those that hold of what `texts` says, but for keys that are `given`
 /// or `left_out`. A key that conditions ask for counts as other rules set it.
 std::vector<const FrameworkRule*> rules_that_hold(
-    const std::vector<FrameworkRule>& rules, const KeyTexts& texts,
+    const std::vector<const FrameworkRule*>& rules, const KeyTexts& texts,
     const std::function<bool(const std::string&)>& given);
-/// The rules with those of a recipe instead of its keys.
-std::vector<FrameworkRule> with_recipe(const Framework& framework, const FrameworkRecipe& recipe);
 
 }  // namespace stepcast
