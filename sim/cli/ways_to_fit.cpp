@@ -7,6 +7,7 @@
 
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/forecast.hpp"
 
 namespace stepcast::cli {
 namespace {
