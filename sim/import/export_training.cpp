@@ -82,9 +82,7 @@ void add_precision(Flags& flags, const Scenario& scenario) {
 void add_kernels(Flags& flags, const KernelSpec& kernels) {
   const bool mindspeed = flags.framework == launch::Framework::mindspeed;
   flags.when(mindspeed && kernels.norm == KernelSpec::Norm::fused, "--use-fused-rmsnorm");
-  flags.when(mindspeed && (kernels.rope == KernelSpec::Rope::fused ||
-                           kernels.rope == KernelSpec::Rope::sliced),
-             "--use-fused-rotary-pos-emb");
+  flags.when(mindspeed && kernels.rope == KernelSpec::Rope::sliced, "--use-fused-rotary-pos-emb");
   flags.when(mindspeed && kernels.activation == KernelSpec::Activation::unfused,
              "--no-bias-gelu-fusion");
   flags.when(mindspeed && kernels.activation == KernelSpec::Activation::fused,

@@ -13,7 +13,7 @@ void Drawing::pick_frameworks() {
          tp_ == 1 && chance(70) ? "transformers" : "one_hot");
   if (!draft_.features.contains("kernels unfused") && chance(25)) {
     take("runtime.kernels.norm", "norm", "fp32");
-    if (chance(60)) take("runtime.kernels.rope", "rope", "fp32");
+    if (chance(60)) take("runtime.kernels.rope", "rope", word({"fp32", "sliced"}));
   }
   if (!has("communication.gradient.precision=bf16") && chance(20)) {
     set("communication.gradient.kept", "both");
