@@ -59,6 +59,9 @@ TEST(Mistakes, KeysFirst) {
       {"run llama2-7b-8.yaml --set devices=16", "did you mean cluster.devices"},
       {"run llama2-7b-8.yaml --set framework.name=megatron", "--framework NAME"},
       {"run llama2-7b-8.yaml --memory", "cluster.device.memory.capacity"},
+      {"plan what-if/deepseek-v3-living.yaml", "--set 'moe.placement=contiguous'"},
+      {"plan what-if/deepseek-v3-living.yaml --set moe.routing=null", "10:14: moe.placement: is"},
+      {"plan what-if/telechat3-105b-slow-host.yaml", "--set 'plan.finalists=2'"},
       {"run llama2-7b-8.yaml --size 16", "--devices or --model"},
   });
 }
