@@ -82,16 +82,15 @@ Json problems_of(const InputError& error) {
 std::string quoted(const std::string& text) {
   std::string json{'"'};
   json.reserve(text.size() + text.size() / 8);
-  std::size_t told = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
+  for (const char c : text) {
     const bool plain = c >= ' ' && c <= '~';
     if (!plain && c != '\n') return line_of(text);
-    if (plain && c != '"' && c != '\\') continue;
-    json.append(text, told, i - told).append(plain ? "\\" : "\\n");
-    told = plain ? i : i + 1;
+    if (c == '"' || c == '\\') json += '\\';
+    if (plain) json += c;
+    if (c == '\n') json += "\\n";
   }
-  return json.append(text, told).append(1, '"');
+  json += '"';
+  return json;
 }
 
 /// Without the brace that ends it.
