@@ -229,8 +229,8 @@ TEST(Reading, AClusterBesideLaunchFilesIsThatOfAllSides) {
                            tensor + "\n");
   };
   const std::string one = script("one.sh", "1"), two = script("two.sh", "2");
-  for (const std::string& rest :
-       {" '" + two + "' --cluster dgx-h100", " --cluster dgx-h100 --set parallel.tp=2"})
+  for (const std::string& rest : {" '" + two + "' --cluster dgx-h100",
+                                  std::string(" --cluster dgx-h100 --set parallel.tp=2")})
     for (const char* command : {"diff '", "compare '"}) {
       const Ran ran = stepcast_run(files, command + one + "'" + rest);
       ASSERT_EQ(ran.code, 0) << ran.err;
