@@ -29,8 +29,7 @@ constexpr std::string_view internlm3 = R"({"bias": false, "qkv_bias": false})";
 // clang-format off
 constexpr Family table[] = {
     {"llama"}, {"mistral"}, {"ministral3"}, {"telechat2"}, {"telechat3"}, {"phi3"}, {"granite"},
-    {"helium"}, {"xverse"}, {"aquila"}, {"Yi"}, {"phi3_v"}, {"emu3_text_model"},
-    {"llava_llama"}, {"llava_mistral"},
+    {"helium"}, {"xverse"}, {"aquila"}, {"Yi"},
     {.model_type = "arcee", .ffn = gelu},
     {.model_type = "apertus", .ffn = gelu, .qk_norm = QkNorm::head},
     {.model_type = "baichuan", .more = read_baichuan},
@@ -50,7 +49,6 @@ constexpr Family table[] = {
     {.model_type = "internlm2", .bias = "bias"},
     {.model_type = "internlm3", .bias = "qkv_bias", .rest_bias = "bias", .defaults = internlm3},
     {.model_type = "jais2", .norm = Norm::layer, .ffn = gelu, .defaults = jais2},
-    {.model_type = "llava_qwen", .windows = Windows::late, .defaults = biased},
     {.model_type = "mimo", .more = read_mtp, .windows = Windows::late, .defaults = biased},
     {.model_type = "ministral", .defaults = window_4096},
     {.model_type = "minicpm", .defaults = tied},
@@ -67,7 +65,6 @@ constexpr Family table[] = {
     {.model_type = "qwen2_vl_text", .windows = Windows::late, .defaults = biased},
     {.model_type = "qwen2_5_vl", .windows = Windows::late, .defaults = biased},
     {.model_type = "qwen2_5_vl_text", .windows = Windows::late, .defaults = biased},
-    {.model_type = "qwen2_5_omni_text", .windows = Windows::late, .defaults = biased},
     {.model_type = "qwen3", .qk_norm = QkNorm::head, .windows = Windows::late},
     {.model_type = "qwen3_vl_text", .qk_norm = QkNorm::head, .windows = Windows::late},
     {.model_type = "seed_oss", .defaults = biased},
@@ -103,7 +100,6 @@ constexpr Family table[] = {
     {.model_type = "deepseek", .more = read_fine_experts},
     {"dots1", read_normed_fine},
     {.model_type = "ernie4_5_moe", .more = read_ernie, .all_bias = "use_bias"},
-    {.model_type = "exaone_moe", .more = read_fine_experts, .qk_norm = QkNorm::head, .full_every = 4, .defaults = window_4096},
     {.model_type = "flex_olmo", .more = read_all_experts, .qk_norm = QkNorm::full},
     {"glm4_moe", read_glm4_moe},
     {"glm4v_moe_text", read_glm4_moe},
@@ -118,7 +114,6 @@ constexpr Family table[] = {
     {.model_type = "phimoe", .more = read_all_experts, .norm = Norm::layer},
     {.model_type = "qwen2_moe", .more = read_one_shared, .windows = Windows::late, .defaults = biased},
     {.model_type = "qwen3_moe", .more = read_qwen3_moe, .qk_norm = QkNorm::head, .windows = Windows::late},
-    {.model_type = "qwen3_omni_moe_text", .more = read_qwen3_moe, .qk_norm = QkNorm::head, .windows = Windows::late},
     {.model_type = "qwen3_vl_moe_text", .more = read_qwen3_moe, .qk_norm = QkNorm::head, .windows = Windows::late},
     {.model_type = "solar_open", .more = read_fine_experts},
 
