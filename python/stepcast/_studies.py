@@ -118,13 +118,14 @@ def _options(values: Mapping[str, Value]) -> List[str]:
     return words
 
 
-def scale(scenario: Scenario, devices: Sequence[int], *, strong: bool = False,
+def scale(scenario: Scenario, devices: Union[str, Sequence[int]], *, strong: bool = False,
           timeout: Optional[float] = None, **overrides: Value) -> Any:
-    """The scaling curve over numbers of devices, weak (the batch grows) unless ``strong``: a
+    """The scaling curve over numbers of devices, a list or ``"512..4096"``, weak (the batch grows) unless ``strong``: a
     DataFrame, or a list of dicts, with ``scaling_efficiency``. ``attrs["published"]`` has the
     published curves of that model and device, each with ``curve``, ``source``, ``same_plan`` and
     ``points``."""
-    options = ["--devices", ",".join(str(int(n)) for n in devices), "--strong" if strong else "--weak"]
+    counts = devices if isinstance(devices, str) else ",".join(str(int(n)) for n in devices)
+    options = ["--devices", counts, "--strong" if strong else "--weak"]
     options += set_arguments(overrides_of(None, overrides))
     answer = _json("scale", [], scenario, options, timeout)
     table = frame(answer["points"])

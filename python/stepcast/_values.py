@@ -38,7 +38,8 @@ def text_of(value: Value) -> str:
 
 
 def overrides_of(settings: Optional[Mapping[str, Value]], names: Mapping[str, Value]) -> Dict[str, str]:
-    """Keys and their texts. Mappings give a key each: ``parallel={"tp": 4}`` is ``parallel.tp``.
+    """Keys and their texts. Mappings give a key each: ``parallel={"tp": 4}`` is ``parallel.tp``;
+    that of ``set`` has whole paths.
 
     ``cluster="dgx-h100"`` and ``model="llama3-70b"`` are other presets, as ``--cluster`` and ``--model``;
     ``engine="simgrid"`` is ``--engine``.
@@ -58,10 +59,13 @@ def overrides_of(settings: Optional[Mapping[str, Value]], names: Mapping[str, Va
         else:
             found[key] = text_of(value)
 
-    for key, value in (settings or {}).items():
-        add(key, value)
-    for name, value in names.items():
-        add(key_of(name), value)
+    for given in (settings or {}, names):
+        for name, value in given.items():
+            if name == "set" and isinstance(value, Mapping):
+                for key, inner in value.items():
+                    add(key_of(key), inner)
+            else:
+                add(key_of(name), value)
     return found
 
 

@@ -275,6 +275,7 @@ class Studies(unittest.TestCase):
         rows = self.rows(stepcast.scale(FLAGSHIP, [1024, 2048]))
         self.assertEqual([row["devices"] for row in rows], [1024, 2048])
         self.assertEqual(rows[0]["scaling_efficiency"], 1)
+        self.assertEqual(rows, self.rows(stepcast.scale(FLAGSHIP, "1024..2048", set={})))
         published = stepcast.scale("gpt3-175b.yaml", [128, 256]).attrs["published"]
         self.assertEqual([point["devices"] for point in published[0]["points"]], [128, 256])
 
@@ -308,6 +309,8 @@ class Studies(unittest.TestCase):
     def test_choices(self):
         found = stepcast.choices(FLAGSHIP, {"parallel.tp": [4, 7], "schedule.pipeline": ["1f1b"]}, parallel__dp="auto")
         self.assertEqual(found.runs("parallel.tp"), ["4"])
+        other_way = stepcast.choices(FLAGSHIP, {"parallel.tp": [4, 7], "schedule.pipeline": ["1f1b"]}, set={"parallel.dp": "auto"})
+        self.assertEqual(found.to_dict(), other_way.to_dict())
         rows = self.rows(found.table)
         self.assertEqual([row["key"] for row in rows], ["parallel.tp", "parallel.tp", "schedule.pipeline"])
         self.assertIn("parallel.tp", rows[1]["reason"])
