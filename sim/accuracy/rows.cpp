@@ -90,6 +90,9 @@ MeasuredRow measured(const PublishedRow& row, const RowForecast& forecast) {
 }  // namespace
 
 std::vector<PublishedRow> published_rows(const std::string& folder, const SearchPath& search) {
+  if (!is_folder(folder))
+    throw InputError(
+        {{{folder}, {}, "is no folder, allowed: one of scenarios with published steps"}});
   const SourceLabels labels = read_labels(folder, search);
   std::vector<PublishedRow> rows;
   std::vector<Diagnostic> wrong;

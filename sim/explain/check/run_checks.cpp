@@ -7,6 +7,7 @@
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/document.hpp"
 #include "stepcast/base/node_at.hpp"
+#include "stepcast/base/suggest.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/explain/check.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
@@ -108,12 +109,21 @@ CheckResult from_json(const Json& json) {
   return r;
 }
 
+/// Whether a mapping has a key that was meant to be `expect`: its file is no check by its keys.
+bool misspells_expect(const Node& root) {
+  static const std::vector<std::string> names{"expect"};
+  return std::ranges::any_of(root.entries, [](const Node::Entry& entry) {
+    return entry.key != names.front() && !suggestions(entry.key, names).empty();
+  });
+}
+
 /// What a file is; what cannot be read is left to the check.
 FileKind kind_of(const std::string& file, const SearchPath& search) {
   std::vector<Diagnostic> repeated;
   try {
     const Node root = load_document_text(read_document_text(file, search), file, search, &repeated);
-    return file_kind(root).value_or(FileKind::scenario);
+    const FileKind kind = file_kind(root).value_or(FileKind::scenario);
+    return kind == FileKind::scenario && misspells_expect(root) ? FileKind::check : kind;
   } catch (const InputError&) {
     return FileKind::check;
   }

@@ -168,6 +168,12 @@ TEST(Check, FoldersGiveTheirScenariosWithExpectations) {
   files.write("d/none.yaml", sweep_base);
   files.write("d/sweep.yaml", small_sweep);
   EXPECT_EQ(find_checks({files.path("d")}, search()), (std::vector<std::string>{one, two}));
+  const std::string misspelt = files.write(
+      "d/sub/z.yaml", std::string(sweep_base) + replaced(expectations, "expect:", "expects:"));
+  const auto found = find_checks({files.path("d")}, search());
+  EXPECT_EQ(found, (std::vector<std::string>{one, two, misspelt}));
+  EXPECT_NE(run_checks({misspelt}, 1, search()).front().error.find("did you mean expect"),
+            std::string::npos);
   for (const char* wrong : {"gone", "d/none.yaml"})
     EXPECT_THROW(find_checks({files.path(wrong)}, search()), InputError) << wrong;
 }
