@@ -226,7 +226,8 @@ Outcome judge(const JudgeOptions& options) {
   }
   const bool agree = apart <= *tolerance;
   text += fmt::format(
-      "{}: {} of {} jobs apart by at most {:.1e} of the step, allowed: {:.0e} (SimGrid {})\n",
+      "{}: {} of {} jobs apart by at most {:.1e} of the step, allowed: {:.0e} (SimGrid {})\n"
+      "one step of equal devices each: run adds what the fleet costs\n",
       agree ? "agree" : "DISAGREE", jobs.size(), jobs.size(), apart, *tolerance,
       Engine::simgrid_version());
   Outcome outcome = shown(text, options.json,
