@@ -162,7 +162,8 @@ void Enumerator::branch_batch(Strategy s) {
   for (const std::int64_t micro_batch : dims_.micro_batch)
     for (const std::int64_t sp : dims_.sequence_parallel) {
       s.micro_batch = micro_batch, s.sequence_parallel = sp == 1;
-      if (s.tp == 1 && sp == 1 && dims_.sequence_parallel.size() > 1) {
+      const bool asked = !space_.ruled.contains("parallel.sequence_parallel");
+      if (asked && s.tp == 1 && sp == 1 && dims_.sequence_parallel.size() > 1) {
         refuse("sequence parallelism without a tensor group", inner());
       } else if (const Misfit wrong = wrong_batch(scenario, s, space_.spec)) {
         refuse(wrong, inner());

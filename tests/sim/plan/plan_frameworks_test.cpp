@@ -99,18 +99,19 @@ TEST(PlanFrameworks, PointsHaveTheKeysOfTheirFiles) {
 // A size that the file leaves to the framework is that of the other sizes, in the search as in run.
 TEST(PlanFrameworks, SizesFollowFromRulesOfEachPoint) {
   const test::TemporaryFiles files;
-  const std::string path = files.write("plan.yaml", R"(
+  const std::string scenario = files.write("scenario.yaml", R"(
 stepcast: 1
 name: left-to-torchtitan
 framework: torchtitan-0.1
 cluster: {extends: clusters/dgx-h100.yaml, devices: 32}
 model: {extends: models/llama2-7b.yaml, layers: 8}
-parallel: {tp: [1, 2], pp: [1, 2, 4]}
 training: {sequence: 2048, global_batch: 64, micro_batch: 1}
 schedule: {pipeline: 1f1b}
-plan: {top: 20}
 )");
-  const PlanSpace space = read_plan(path, {}, {}, test::presets());
+  const std::string plan = files.write(
+      "plan.yaml",
+      "extends: scenario.yaml\nparallel: {tp: [1, 2], pp: [1, 2, 4]}\nplan: {top: 20}\n");
+  const PlanSpace space = read_plan(plan, {}, {}, test::presets());
   auto costs = test::costs_of(space);
   const Enumeration found = enumerate(space, costs);
   EXPECT_EQ(found.counts.points, 6);
@@ -118,7 +119,7 @@ plan: {top: 20}
   for (const PlanPoint& point : found.kept) {
     EXPECT_EQ(point.strategy.zero, point.strategy.pp > 1 ? 2 : 3);
     EXPECT_EQ(point.strategy.sequence_parallel, point.strategy.tp > 1);
-    const Scenario run = prepare_scenario(path,
+    const Scenario run = prepare_scenario(scenario,
                                           {"parallel.tp=" + std::to_string(point.strategy.tp),
                                            "parallel.pp=" + std::to_string(point.strategy.pp)},
                                           test::presets());
