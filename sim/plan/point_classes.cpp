@@ -157,6 +157,7 @@ std::vector<Strategy> PointClasses::points_of(const PlanDimensions& d) const {
           }
       }
   std::vector<Strategy> all;
+  all.reserve(points.size());
   for (const auto& [mask, strategy] : points) all.push_back(strategy);
   return all;
 }
