@@ -151,7 +151,8 @@ void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft
     read_keys(all);
   Scenario& scenario = draft.scenario;
   if (scenario.name.empty()) scenario.name = name_of_file(root.place.file);
-  read_platform_file(root, search, "cluster.", scenario.cluster, reading);
+  // A cluster that stays from an attempt before has its platform file already.
+  if (!draft.job_only) read_platform_file(root, search, "cluster.", scenario.cluster, reading);
   if (draft.source == ScenarioDraft::from_workload) scenario.synthetic = draft.synthetic;
   if (draft.names_graph && draft.workload_source != ScenarioDraft::from_times)
     read_task_graph(root, search, draft, reading);

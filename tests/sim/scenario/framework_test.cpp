@@ -384,6 +384,16 @@ TEST(Framework, ShippedOnesRefuseNoScenario) {
     }
 }
 
+// The path of a platform file counts from the preset that names it, whatever the rules change.
+TEST(Framework, RunsOnAClusterOfAPlatformFile) {
+  const SearchPath search = default_search_path({});
+  const Scenario s = read_scenario("llama2-7b-8.yaml",
+                                   {"cluster.extends=clusters/atlas-fat-tree-64.yaml"}, search);
+  ASSERT_TRUE(s.cluster.network.platform);
+  EXPECT_TRUE(s.cluster.network.platform->text);
+  EXPECT_TRUE(s.framework);
+}
+
 TEST(Framework, FilesAreKnownByTheirKey) {
   const Node root = parse_document("stepcast: 1\nframework: {name: Trainer}\n", "t.yaml");
   EXPECT_EQ(file_kind(root), FileKind::framework);
