@@ -156,7 +156,8 @@ Verdict judged(const JudgedJob& job, const std::string& platform, const SearchPa
               fast ? &JudgedPart::fast : &JudgedPart::simgrid);
   });
   const auto is_step = [](const JudgedPart& part) { return part.name == "step_time_s"; };
-  std::ranges::rotate(verdict.parts, std::ranges::find_if(verdict.parts, is_step));
+  std::rotate(verdict.parts.begin(), std::ranges::find_if(verdict.parts, is_step),
+              verdict.parts.end());
   return verdict;
 }
 

@@ -205,7 +205,7 @@ void PlanReader::take_slow_keys(const std::vector<std::int64_t>& devices) {
     }
   }
   // A preset goes before the keys inside it.
-  std::ranges::stable_partition(slow_, [](const ListedKey& key) {
+  std::stable_partition(slow_.begin(), slow_.end(), [](const ListedKey& key) {
     return !key.values.empty() && key.values.front().extended != nullptr;
   });
 }

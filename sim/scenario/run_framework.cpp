@@ -286,8 +286,8 @@ class FrameworkRun {
   /// one by one. Returns whether one of them may not give way.
   bool find_culprits(ChosenRules chosen) {
     // Rules that must hold come first, so that one that may give way is never kept in their place.
-    std::ranges::stable_partition(chosen,
-                                  [&](const FrameworkRule* rule) { return !is_lenient(*rule); });
+    std::stable_partition(chosen.begin(), chosen.end(),
+                          [&](const FrameworkRule* rule) { return !is_lenient(*rule); });
     ChosenRules kept;
     for (const FrameworkRule* rule : chosen) {
       kept.push_back(rule);
