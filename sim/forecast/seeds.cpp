@@ -18,11 +18,16 @@ namespace {
 /// A fleet as draws of single devices.
 SpreadSpec drawn(const FleetSpec& fleet) {
   SpreadSpec spread;
-  if (fleet.device_sigma > 0) spread.device.emplace().sigma = fleet.device_sigma;
+  if (fleet.device_sigma > 0) {
+    SpreadSpec::Device device;
+    device.sigma = fleet.device_sigma;
+    spread.device = device;
+  }
   if (fleet.slow_share() > 0) {
-    spread.node.emplace();
-    spread.node->slow_share = fleet.slow_share();
-    spread.node->slow_factor = fleet.slow_nodes.factor;
+    SpreadSpec::Node node;
+    node.slow_share = fleet.slow_share();
+    node.slow_factor = fleet.slow_nodes.factor;
+    spread.node = node;
   }
   if (fleet.throttled.share > 0) {
     constexpr Seconds hour{3600};

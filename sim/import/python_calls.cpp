@@ -282,7 +282,7 @@ class Expressions {
         at_ += 2;
         Value argument = value();
         argument.place = where;
-        made.keywords.emplace_back(key, std::move(argument));
+        made.keywords.push_back({key, std::move(argument)});
       } else {
         made.items.push_back(value());
       }
@@ -393,8 +393,8 @@ Value& Value::at(const std::string& keyword) {
   for (auto& [name, value] : keywords)
     if (name == keyword) return value;
   kind = Kind::call;
-  keywords.emplace_back(keyword, Value{});
-  return keywords.back().second;
+  keywords.push_back({keyword, {}});
+  return keywords.back().value;
 }
 
 std::vector<std::string> configurations(const std::string& text) {

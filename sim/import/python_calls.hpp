@@ -9,16 +9,22 @@
 namespace stepcast::launch::python {
 
 struct Value {
+  struct Keyword;
   enum class Kind { unknown, scalar, list, call };
   Kind kind = Kind::unknown;
   Place place;
   std::string text;          ///< of a scalar: `True`, `8192`, a text without its quotes
   std::string callee;        ///< of a call, as written: `FullAC.Config`
   std::vector<Value> items;  ///< of a list, or positional arguments of a call
-  std::vector<std::pair<std::string, Value>> keywords;
+  std::vector<Keyword> keywords;
 
   const Value* find(std::string_view keyword) const;
   Value& at(const std::string& keyword);
+};
+
+struct Value::Keyword {
+  std::string name;
+  Value value;
 };
 
 /// Functions of a file whose result is `Trainer.Config`, in their order.
