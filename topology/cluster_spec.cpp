@@ -17,6 +17,8 @@ constexpr Range size_range = between(0, 1e18);
 constexpr Range ratio_range = between(1e-3, 1e3);
 
 void describe(Visitor& visitor, DeviceSpec& spec) {
+  // Peaks and capacities are required and without default: a device that nobody described must not
+  // get numbers.
   visitor.field({"name", Identifier{&spec.name}, "name of the device", any_number(), true});
   visitor.field(
       {"vendor", Identifier{&spec.vendor}, "who makes it; rules of frameworks ask for it"});
@@ -77,6 +79,7 @@ Fabric& as(NodeFabric& fabric) {
 }
 
 void describe(Visitor& visitor, NodeFabric& fabric) {
+  // Fabrics differ in their keys, so that `kind` comes first and says which may stand beside it.
   std::size_t kind = fabric.index();
   visitor.alternatives(
       "kind",
@@ -126,6 +129,8 @@ void describe(Visitor& visitor, NodeFabric& fabric) {
 }
 
 void describe(Visitor& visitor, RingProtocolSpec& spec) {
+  // Start and latencies add up to the alpha of alpha-beta, the two fractions scale its beta
+  // (docs/models/collectives.md).
   visitor.field({"start", &spec.start, "each ring or tree, once", time_range});
   visitor.field({"step_latency", &spec.step_latency, "one step between nodes", time_range});
   visitor.field({"node_step_latency", &spec.node_step_latency,
@@ -228,6 +233,8 @@ void describe(Visitor& visitor, ClassRange& spec) {
 }
 
 void describe(Visitor& visitor, ForecastInterval& spec) {
+  // A class that has no numbers of its own falls back to the wider one: experts to all steps, plain
+  // questions to the others.
   describe(visitor, spec.steps);
   bool experts = spec.experts.has_value();
   visitor.optional_section("experts", "the same for models with experts; none: as the others",

@@ -13,6 +13,8 @@ void describe(Visitor& visitor, CostItem& item) {
 }
 
 void describe(Visitor& visitor, CostSpec& spec) {
+  // Currency and period have no default: they differ by contract, and a guess would look like a
+  // result.
   visitor.field({"currency", Identifier{&spec.currency}, "of all prices", any_number(), true});
   visitor.field({"amortisation", &spec.amortisation, "time over which prices are written off",
                  between(1, 1e10), true});
@@ -39,6 +41,7 @@ void describe(Visitor& visitor, CostSpec& spec) {
 }  // namespace
 
 void describe_costs(Visitor& visitor, std::optional<CostSpec>& spec) {
+  // Without prices there is no bill, rather than one over zeros.
   bool present = spec.has_value();
   visitor.optional_section(
       "costs",

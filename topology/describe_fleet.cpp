@@ -8,6 +8,7 @@ constexpr double widest_device_sigma = 0.5;
 constexpr double slowest_of_fleet = 1000;
 
 void describe(Visitor& visitor, FleetSpec& fleet) {
+  // Sources of the usual numbers, and why a fleet differs at all: docs/models/spread.md.
   visitor.field({"device_sigma", &fleet.device_sigma,
                  "of the logarithm of a device's factor on its time",
                  between(0, widest_device_sigma)});

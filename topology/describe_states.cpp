@@ -10,6 +10,7 @@ constexpr double most_queue_pairs = 1024;
 constexpr double most_background = 0.99;
 
 void describe(Visitor& visitor, IdleClock& clock) {
+  // Memory has a clock of its own: only the share of the cores follows (docs/models/clocks.md).
   visitor.field({"speed", &clock.speed, "idle clock over that at work: 800 of 1800 MHz are 0.444",
                  between(0.01, 1), true});
   visitor.field(
@@ -22,6 +23,8 @@ void describe(Visitor& visitor, IdleClock& clock) {
 }
 
 void describe(Visitor& visitor, PowerCap& cap) {
+  // Draws are given over idle and as parts of the limit, so that one set of numbers serves devices
+  // of several limits.
   constexpr Range part = between(0, 1);
   visitor.field({"window", &cap.window,
                  "time at the power limit that a device can save up at most while it draws less",
@@ -58,6 +61,8 @@ void optional_part(Visitor& visitor, std::string_view key, std::string_view doc,
 }  // namespace
 
 void describe_routing(Visitor& visitor, NetworkSpec& spec) {
+  // Collisions come from the hash: more queue pairs of a sender spread it, other jobs take uplinks
+  // before it.
   visitor.field({"routing", choice(spec.routing, {{"ideal"}, {"ecmp"}, {"adaptive"}}),
                  "how flows find an uplink: spread evenly; by a hash; the freer one of two that a "
                  "hash names (docs/models/collisions.md)"});

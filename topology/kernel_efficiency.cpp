@@ -8,6 +8,8 @@ constexpr Range cache_range = between(0, 1e18);
 constexpr Range some_keys = between(0, 1e9);
 
 void describe(Visitor& visitor, MatmulEfficiency& spec) {
+  // The time of a product from these numbers is in docs/models/operators.md: waves of tiles, fill
+  // of the pipeline, then the longer of computing and moving.
   visitor.field({"peak", &spec.peak,
                  "fraction of the cube peak that full waves of full tiles reach", fraction()});
   visitor.field({"tile_m", &spec.tile_m, "one side of the largest output tile", between(1, 65536)});
@@ -44,6 +46,8 @@ void describe_fp8(Visitor& visitor, std::string_view key, std::string_view doc,
 }
 
 void describe(Visitor& visitor, AttentionPass& spec) {
+  // Compared kernels differ by generation and direction; each number is of one kernel measured
+  // alone (docs/models/operators.md).
   visitor.field({"cube", &spec.cube,
                  "fraction of the cube peak, of the FP8 one in cudnn_mxfp8, at head size 128 and "
                  "long sequences",
@@ -80,6 +84,7 @@ void describe(Visitor& visitor, std::string_view key, std::string_view doc,
 }
 
 void describe(Visitor& visitor, AttentionEfficiency& spec) {
+  // Generations that no training key names exist for published kernel tables.
   visitor.section("fused", "what training.attention fused runs: the device's usual library",
                   [&](Visitor& v) { describe(v, spec.fused); });
   describe(visitor, "flash_1", "FlashAttention 1", spec.flash_1);
@@ -102,6 +107,8 @@ void describe(Visitor& visitor, MemoryEfficiency& spec) {
   visitor.field({"peak", &spec.peak,
                  "fraction of the memory bandwidth that large elementwise kernels reach",
                  fraction()});
+  // Kinds without a number reach what elementwise kernels do; a better number may be given one by
+  // one.
   const auto part = [&](const char* key, std::optional<double>& target, const char* doc) {
     visitor.field({key, OptionalNumber{&target, "peak"}, doc, fraction()});
   };
@@ -113,6 +120,8 @@ void describe(Visitor& visitor, MemoryEfficiency& spec) {
        "the same of a norm of an inference library, a block of threads per token");
   part("block_activation", spec.block_activation,
        "the same of an activation of an inference library, a block of threads per token");
+  // A persistent kernel exists only where a library ships it for the device, so that it has no
+  // default to fall back to.
   const auto persistent = [&](const char* key, std::optional<double>& target, const char* doc) {
     visitor.field({key, OptionalNumber{&target, "none"}, doc, fraction()});
   };
@@ -199,6 +208,8 @@ double MemoryEfficiency::fraction(VectorKind kind) const {
 }
 
 void describe(Visitor& visitor, EfficiencySpec& spec) {
+  // Kernels in FP8 begin with the numbers of the 16-bit kernel, which is why the latter is
+  // described before.
   visitor.section("matmul", "matrix products", [&](Visitor& v) { describe(v, spec.matmul); });
   describe_fp8(visitor, "matmul_fp8", "matrix products in FP8; none: as matmul", spec.matmul_fp8,
                spec.matmul);
