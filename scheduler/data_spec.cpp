@@ -10,6 +10,8 @@ constexpr Range tokens = between(1, 1 << 30);
 constexpr Range seed_range = between(0, 9007199254740992);  // 2^53
 
 void describe(Visitor& visitor, DocumentSpec& spec) {
+  // Each distribution has its own keys; the file's lengths are taken in its order, so that a run
+  // can be repeated.
   using Distribution = DocumentSpec::Distribution;
   auto which = static_cast<std::size_t>(spec.distribution);
   const auto as = [&spec](Distribution d) { spec.distribution = d; };

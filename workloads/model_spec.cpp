@@ -20,6 +20,7 @@ void describe(Visitor& visitor, GroupedQueryAttention& spec) {
   visitor.field({"heads", &spec.heads, "query heads", heads, true});
   visitor.field({"kv_heads", &spec.kv_heads, "key and value heads", heads, true});
   visitor.field({"head_dim", &spec.head_dim, "width of one head", width, true});
+  // Full layers beside windowed ones follow a period, which is how published models mix them.
   visitor.field({"window", OptionalCount{&spec.window, "none"},
                  "tokens that a query sees, itself and those right before it; none: all before it",
                  between(1, 1 << 30)});
@@ -39,6 +40,7 @@ void describe(Visitor& visitor, LatentAttention& spec) {
   visitor.field({"nope_dim", &spec.nope_dim, "width of a head without position", width, true});
   visitor.field({"rope_dim", &spec.rope_dim, "width of a head with position", width, true});
   visitor.field({"v_dim", &spec.v_dim, "width of a value head", width, true});
+  // An indexer makes the attention sparse: without its heads nothing reads the two keys behind it.
   visitor.field({"index_heads", &spec.index_heads,
                  "heads of an indexer that chooses what a query sees; 0: it sees all before it",
                  between(0, 65536)});
@@ -78,6 +80,7 @@ void describe_lightning(Visitor& visitor, LinearAttention& spec) {
 }
 
 void describe(Visitor& visitor, LinearAttention& spec) {
+  // Kinds share two keys and differ in the rest, so that each names its own beside `kind`.
   using Kind = LinearAttention::Kind;
   auto kind = static_cast<std::size_t>(spec.kind);
   const auto of = [&](Kind which, void (*keys)(Visitor&, LinearAttention&)) {

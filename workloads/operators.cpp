@@ -95,6 +95,7 @@ FusedStage fused_stage(const Operator& op) {
       [&](const auto& work) -> FusedStage {
         if constexpr (std::is_constructible_v<PlainWork, decltype(work)>)
           return {work, op.flops, op.bytes, op.fp8};
+        // A fused kernel within a fused one, or a fixed time, has no stages to join.
         expects(false, "a fused kernel is made of plain operators");
         return {};
       },
