@@ -42,15 +42,10 @@ void describe(Visitor& visitor, CostSpec& spec) {
 
 void describe_costs(Visitor& visitor, std::optional<CostSpec>& spec) {
   // Without prices there is no bill, rather than one over zeros.
-  bool present = spec.has_value();
-  visitor.optional_section(
-      "costs",
-      "prices and power of the parts (docs/models/costs.md), the user's own; none: no bill",
-      present, [&](Visitor& v) {
-        if (!spec) spec.emplace();
-        describe(v, *spec);
-      });
-  if (!present) spec.reset();
+  optional_part(
+      visitor, "costs",
+      "prices and power of the parts (docs/models/costs.md), the user's own; none: no bill", spec,
+      [](Visitor& v, auto& part) { describe(v, part); });
 }
 
 }  // namespace stepcast

@@ -34,13 +34,9 @@ bool FleetSpec::flawless() const {
 }
 
 void describe_fleet(Visitor& visitor, std::optional<FleetSpec>& spec) {
-  bool present = spec.has_value();
-  visitor.section_or("fleet", "how devices differ (docs/models/spread.md); flawless: all are alike",
-                     "flawless", present, [&](Visitor& v) {
-                       if (!spec) spec.emplace();
-                       describe(v, *spec);
-                     });
-  if (!present) spec.reset();
+  optional_part(
+      visitor, "fleet", "how devices differ (docs/models/spread.md); flawless: all are alike", spec,
+      [](Visitor& v, auto& part) { describe(v, part); }, "flawless");
 }
 
 }  // namespace stepcast

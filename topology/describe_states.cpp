@@ -47,17 +47,6 @@ void describe(Visitor& visitor, PowerSpec& power) {
                  "of node and building: factor on the power of the devices", between(1, 10)});
 }
 
-template <class Part>
-void optional_part(Visitor& visitor, std::string_view key, std::string_view doc,
-                   std::optional<Part>& part) {
-  bool present = part.has_value();
-  visitor.optional_section(key, doc, present, [&](Visitor& v) {
-    if (!part) part.emplace();
-    describe(v, *part);
-  });
-  if (!present) part.reset();
-}
-
 }  // namespace
 
 void describe_routing(Visitor& visitor, NetworkSpec& spec) {
@@ -74,16 +63,17 @@ void describe_routing(Visitor& visitor, NetworkSpec& spec) {
 }
 
 void describe_states(Visitor& visitor, DeviceSpec& spec) {
+  const auto described = [](Visitor& v, auto& part) { describe(v, part); };
   optional_part(visitor, "idle_clock",
                 "a clock that falls without work (docs/models/clocks.md); none: it never does",
-                spec.idle_clock);
+                spec.idle_clock, described);
   optional_part(visitor, "power_cap",
                 "a clock that rises above that of efficiency.matmul.sustained after lighter work "
                 "(docs/models/clocks.md); none: it never does",
-                spec.power_cap);
+                spec.power_cap, described);
   optional_part(visitor, "power",
                 "what a device takes in a step (docs/models/clocks.md); none: no energy",
-                spec.power);
+                spec.power, described);
 }
 
 }  // namespace stepcast

@@ -33,16 +33,11 @@ void describe(Visitor& visitor, MatmulEfficiency& spec) {
   visitor.field({"ramp", &spec.ramp, "start and drain of the kernel", ramp_range});
 }
 
-/// Numbers of FP8 that begin as those of the 16-bit kernel where the file has some of them.
+/// Numbers in FP8 that a file leaves out are those of the 16-bit kernel, not the defaults.
 void describe_fp8(Visitor& visitor, std::string_view key, std::string_view doc,
                   std::optional<MatmulEfficiency>& spec, const MatmulEfficiency& of) {
-  bool present = spec.has_value();
-  visitor.optional_section(key, doc, present, [&](Visitor& v) {
-    if (!spec) spec = of;
-    // Numbers in FP8 that a file leaves out are those of the 16-bit kernel, not the defaults.
-    describe(v, *spec);
-  });
-  if (!present) spec.reset();
+  optional_part(
+      visitor, key, doc, spec, [](Visitor& v, auto& part) { describe(v, part); }, "none", of);
 }
 
 void describe(Visitor& visitor, AttentionPass& spec) {
@@ -75,12 +70,7 @@ void describe(Visitor& visitor, AttentionKernel& spec) {
 
 void describe(Visitor& visitor, std::string_view key, std::string_view doc,
               std::optional<AttentionKernel>& kernel) {
-  bool present = kernel.has_value();
-  visitor.optional_section(key, doc, present, [&](Visitor& v) {
-    if (!kernel) kernel.emplace();
-    describe(v, *kernel);
-  });
-  if (!present) kernel.reset();
+  optional_part(visitor, key, doc, kernel, [](Visitor& v, auto& part) { describe(v, part); });
 }
 
 void describe(Visitor& visitor, AttentionEfficiency& spec) {

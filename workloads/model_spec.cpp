@@ -128,25 +128,15 @@ void describe(Visitor& visitor, ModelSpec& spec) {
   visitor.field({"hidden", &spec.hidden, "hidden width", width, true});
   visitor.section("attention", "attention of every layer that has no linear one",
                   [&](Visitor& v) { describe(v, spec.attention); });
+  const auto described = [](Visitor& v, auto& part) { describe(v, part); };
   // A model without the section has no such layers at all.
-  bool has_states = spec.linear.has_value();
-  visitor.optional_section("linear_attention", "attention without a softmax", has_states,
-                           [&](Visitor& v) {
-                             if (!spec.linear) spec.linear.emplace();
-                             describe(v, *spec.linear);
-                           });
-  if (!has_states) spec.linear.reset();
+  optional_part(visitor, "linear_attention", "attention without a softmax", spec.linear, described);
   visitor.section("ffn", "feed-forward of the dense layers", [&](Visitor& v) {
     v.field({"kind", choice<Kind>(spec.ffn.kind, {{"swiglu"}, {"gelu"}}),
              "swiglu: three matrices; gelu: two; also of the experts"});
     v.field({"hidden", &spec.ffn.hidden, "hidden width of a dense layer", between(0, 1 << 24)});
   });
-  bool present = spec.moe.has_value();
-  visitor.optional_section("moe", "mixture of experts", present, [&](Visitor& v) {
-    if (!spec.moe) spec.moe.emplace();
-    describe(v, *spec.moe);
-  });
-  if (!present) spec.moe.reset();
+  optional_part(visitor, "moe", "mixture of experts", spec.moe, described);
   visitor.field(
       {"mtp_layers", &spec.mtp_layers, "modules that predict further tokens", between(0, 64)});
   visitor.field(

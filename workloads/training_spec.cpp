@@ -170,15 +170,8 @@ void describe(Visitor& visitor, CollectiveChoice& choice) {
     if (std::ranges::find(chosen, true) != chosen.end()) options.push_back({algorithm.name});
   }
   for (std::size_t i = 0; i < chosen_kinds; ++i) {
-    std::string& chosen = choice.algorithm[i];
-    const Choice names{options,
-                       [options, &chosen] {
-                         const auto found = std::ranges::find(options, chosen, &Option::name);
-                         expects(found != options.end(), "an algorithm of the table");
-                         return static_cast<std::size_t>(found - options.begin());
-                       },
-                       [options, &chosen](std::size_t index) { chosen = options[index].name; }};
-    visitor.field({name(static_cast<CollectiveKind>(i)), names, "algorithm of this collective"});
+    visitor.field({name(static_cast<CollectiveKind>(i)),
+                   choice_of_name(choice.algorithm[i], options), "algorithm of this collective"});
   }
 }
 
