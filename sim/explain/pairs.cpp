@@ -115,15 +115,6 @@ std::optional<PairCount> pairs_like(const std::vector<PublishedPair>& pairs,
   return count.total == 0 ? std::nullopt : std::optional{count};
 }
 
-double least_told(const std::vector<PublishedPair>& pairs, const std::string& kind) {
-  double least = 0;
-  for (std::size_t size = 0; size + 1 < sizes.size(); ++size) {
-    const PairCount count = nearest_count(pairs, kind, size);
-    if (count.total > 0 && count.too_close()) least = count.high;
-  }
-  return least;
-}
-
 std::string pairs_sentence(const std::vector<PublishedPair>& pairs, const std::string& kind,
                            double ratio) {
   const auto count = pairs_like(pairs, kind, ratio);
