@@ -217,6 +217,8 @@ void check_indexer(const Scenario& scenario, Checks& checks) {
 }  // namespace
 
 void check_attention_kernel(const Scenario& scenario, Checks& checks) {
+  // Each check runs only where the keys that it reads did read: one typing error is one message,
+  // not five.
   check_attention_head(scenario.workload, checks);
   if (checks.good({"parallel.cp", "schedule.slices"})) check_window(scenario, checks);
   if (checks.good({"parallel.tp", "parallel.cp", "schedule.slices"}) &&
@@ -228,6 +230,7 @@ void check_attention_kernel(const Scenario& scenario, Checks& checks) {
       checks.good_below("model.attention"))
     check_indexer(scenario, checks);
   if (checks.good({"training.attention", "cluster"})) check_generation(scenario, checks);
+  // Given times have no norms that a kernel could be chosen for.
   if (checks.good({"runtime.kernels.norm", "model"}) && !scenario.synthetic)
     check_norm_casts(scenario.workload, checks);
   if (checks.good({"runtime.kernels.norm", "cluster"}) && !scenario.synthetic) {

@@ -10,6 +10,7 @@ namespace stepcast {
 void check_platform(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
   const bool joined = std::holds_alternative<PlatformFabric>(cluster.node_fabric);
   const std::string node_kind = prefix + "node.fabric.kind";
+  // Node and network of a platform file are one graph: either both come from it or neither does.
   if (!cluster.network.platform) {
     if (checks.good_below(prefix + "network"))
       checks.require(!joined, node_kind,
@@ -34,6 +35,7 @@ void check_platform(const ClusterSpec& cluster, const std::string& prefix, Check
   checks.require(cluster.allocation.empty(), prefix + "allocation",
                  "does not go with network.platform, whose hosts pattern says which are taken, "
                  "allowed: none");
+  // Routes between all pairs are kept, which grows with the square of the devices.
   checks.require(cluster.devices <= most_platform_devices, prefix + "devices",
                  "is " + count_text(cluster.devices) + " on a platform file, which has " +
                      shortest(static_cast<double>(cluster.devices) *
@@ -93,6 +95,8 @@ void check_exchange(const ClusterSpec& cluster, const std::string& prefix, Check
     checks.require(holds, prefix + "collectives.all_to_all",
                    std::string("is pipeline but ") + why + ", allowed: staged");
   };
+  // What HCCL's pipelined all-to-all asks for, in the order in which HCCL itself decides
+  // (docs/models/collectives.md).
   require(cluster.collectives.library == Library::hccl, "collectives.library is nccl");
   require(cluster.collectives.buffer >= least_pipelined_exchange_buffer() ||
               !checks.good({prefix + "collectives.buffer"}),

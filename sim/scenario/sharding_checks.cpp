@@ -14,6 +14,7 @@ using GatherPrecision = CommunicationSpec::GatherPrecision;
 
 void check_replicas(const Scenario& scenario, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
+  // One group that shares out is the usual case.
   if (plan.dp_replicate == 1) return;
   const std::string is = "is " + count_text(plan.dp_replicate);
   const char* const key = "parallel.dp_replicate";
@@ -23,6 +24,7 @@ void check_replicas(const Scenario& scenario, Checks& checks) {
   if (!checks.require(plan.zero > 0, key, is + " but parallel.zero shards nothing, allowed: 1") ||
       !checks.good({"parallel.dp", "parallel.tp", "parallel.cp", "parallel.ep", "parallel.etp"}))
     return;
+  // Divisibility of data ranks first, then that of the experts' replicas, which are fewer.
   if (!checks.require(
           plan.dp % plan.dp_replicate == 0, key,
           is + ", must divide dp = " + count_text(plan.dp) + ", allowed: " + divisors(plan.dp)))
@@ -83,6 +85,7 @@ void check_gathers(const WorkloadSpec& workload, bool synthetic, Checks& checks)
     needs(!lone_gather_misfit(spec, workload.model, workload.plan),
           "every group that shares parameters out is one rank, which gathers nothing");
   if (!checks.good({"training.precision", "training.fp8_recipe"})) return;
+  // FP8 parameters are worth gathering only if products read them as they arrive.
   const bool fp8 = training.precision == TrainingSpec::Precision::fp8_mixed;
   needs(fp8, "training.precision is not fp8_mixed");
   require(!fp8 || (training.fp8_recipe != Recipe::mxfp8 && training.fp8_recipe != Recipe::rowwise),
@@ -324,6 +327,7 @@ void check_states(const WorkloadSpec& workload, bool synthetic, Checks& checks) 
 }  // namespace
 
 void check_sharding(const Scenario& scenario, Checks& checks) {
+  // Each about one key; their order is that of the reference page.
   const WorkloadSpec& workload = scenario.workload;
   check_replicas(scenario, checks);
   check_second_copy(scenario, checks);
