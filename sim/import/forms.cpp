@@ -185,6 +185,7 @@ void ask_for_arguments(const Launch& launch, const std::string& unset, Draft& dr
 
 ShellInputs inputs_of(const ImportOptions& options) {
   ShellInputs inputs{options.arguments, {}};
+  // As `env` takes them, since that is what stands in front of a launch.
   for (const std::string& text : options.environment) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0)
@@ -398,6 +399,8 @@ std::vector<std::string> import_kinds() {
 }
 
 bool is_launch_file(const std::string& path, const SearchPath& search) {
+  // By the ending where that is certain; other endings are scenarios as well, and only the text
+  // tells.
   const std::string ending = launch::ending_of(path);
   constexpr std::string_view scripts[] = {"sh", "bash", "slurm", "sbatch", "args", "toml", "py"};
   if (std::ranges::find(scripts, ending) != std::end(scripts)) return true;
@@ -405,6 +408,7 @@ bool is_launch_file(const std::string& path, const SearchPath& search) {
   const bool json = ending == "json";
   if (ending != "yaml" && ending != "yml" && !json && !launch::is_log(path)) return false;
   try {
+    // Logs have a reader of their own, which passes over all but the printed arguments.
     if (launch::is_log(path))
       return launch::has_printed_arguments(launch::read_printed(path, search));
     const std::string text = read_document_text(path, search, "a launch file");

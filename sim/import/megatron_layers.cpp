@@ -75,6 +75,7 @@ std::optional<Cut> accounted_cut(MegatronLaunch& launch, const Setting* input,
 
 std::optional<Cut> layout_cut(MegatronLaunch& launch, const Setting& layout) {
   std::string text = layout.words.empty() ? "" : layout.words.front();
+  // Shells leave backslashes in front of | and *.
   std::erase(text, '\\');
   const auto read = pipeline_layout(text);
   const auto size = static_cast<std::int64_t>(read ? read->layers.size() : 0);
@@ -82,6 +83,7 @@ std::optional<Cut> layout_cut(MegatronLaunch& launch, const Setting& layout) {
     launch.args.fail(layout,
                      "is no layout of " + std::to_string(launch.pp) +
                          " stages, allowed: chunks of E, t, m, L with | behind each but the last");
+    // Only `t` is a layer; the sum must be all of them.
     return {};
   }
   const std::int64_t sum =
@@ -98,6 +100,7 @@ std::optional<Cut> layout_cut(MegatronLaunch& launch, const Setting& layout) {
 std::optional<Cut> listed_cut(MegatronLaunch& launch, const Setting& list) {
   const auto counts = launch.args.counts(list.name);
   const std::int64_t sum = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  // A list is one number per stage: Megatron-LM has no list per chunk.
   if (static_cast<std::int64_t>(counts.size()) != launch.pp || sum != launch.layers) {
     launch.args.fail(list, "has " + std::to_string(counts.size()) + " stages with " +
                                std::to_string(sum) + " layers, needed are " +
@@ -118,12 +121,14 @@ std::optional<Cut> even_cut(MegatronLaunch& launch) {
     return {};
   }
   return placed(std::vector<std::int64_t>(static_cast<std::size_t>(chunks), launch.layers / chunks),
+                // A V has its second chunk reversed, so that its placement is not that of a loop.
                 launch.pp, launch.dual_pipe);
 }
 
 void read_chunks(MegatronLaunch& launch, const Setting* per_chunk, const Setting* per_rank) {
   const std::string method = launch.args.text("--schedules-method");
   launch.dual_pipe = method == "dualpipev";
+  // Two chunks by definition, whatever the flags of interleaving say.
   if (launch.dual_pipe) launch.vpp = 2;
   if (per_chunk != nullptr && per_rank != nullptr)
     return launch.args.fail(*per_chunk, "does not go with --num-virtual-stages-per-pipeline-rank");
@@ -145,6 +150,7 @@ void write_cut(MegatronLaunch& launch, std::initializer_list<const Setting*> fla
   bool even = true;
   for (std::size_t c = 0; c < launch.cut.size(); ++c) {
     real.emplace_back();
+    // Layers that do nothing (noop) are cut like others and then not there.
     for (std::size_t s = 0; s < launch.cut[c].size(); ++s) {
       const std::int64_t count = launch.real_layers(c, s, launch.cut[c][s]);
       real.back().push_back(count);
@@ -160,6 +166,7 @@ void write_cut(MegatronLaunch& launch, std::initializer_list<const Setting*> fla
 std::int64_t MegatronLaunch::first_layer(std::size_t chunk, std::size_t stage) const {
   std::int64_t first = 0;
   for (std::size_t c = 0; c <= chunk; ++c) {
+    // The second chunk of a V runs from the last stage to the first.
     const bool back = dual_pipe && c == 1;
     for (std::size_t i = 0; i < cut[c].size(); ++i) {
       const std::size_t s = back ? cut[c].size() - 1 - i : i;
@@ -190,6 +197,7 @@ void import_layers(MegatronLaunch& launch) {
   const Setting* input = launch.flag("--account-for-embedding-in-pipeline-split");
   const Setting* output = launch.flag("--account-for-loss-in-pipeline-split");
   std::optional<Cut> cut;
+  // Flags that exclude each other in Megatron-LM, the more particular first.
   if (layout != nullptr)
     cut = layout_cut(launch, *layout);
   else if (list != nullptr)
@@ -200,6 +208,7 @@ void import_layers(MegatronLaunch& launch) {
     cut = accounted_cut(launch, input, output);
   else
     cut = even_cut(launch);
+  // The layout may have set the chunks.
   launch.draft.set("parallel.vpp", launch.vpp, {per_chunk, per_rank, layout});
   if (!cut) return;
   launch.cut = std::move(*cut);
@@ -256,6 +265,7 @@ std::optional<PipelineLayout> pipeline_layout(std::string_view text) {
   if (!letters || letters->empty()) return {};
   PipelineLayout layout{{0}, 0};
   for (const char c : *letters) {
+    // E and L are embedding and loss, which every layout must have and which move no layers.
     if (c == '|')
       layout.layers.push_back(0);
     else if (c == 't')

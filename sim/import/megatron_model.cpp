@@ -39,6 +39,7 @@ void import_grouped(MegatronLaunch& launch, std::int64_t heads, std::int64_t hid
   const Setting* groups = launch.flag("--num-query-groups");
   launch.draft.set("model.attention.kind", std::string("gqa"), {}, "no latent attention");
   launch.draft.set("model.attention.heads", heads, {launch.flag("--num-attention-heads")});
+  // Numbers of groups count only with the flag, as in Megatron-LM's arguments.py.
   if (grouped != nullptr) {
     launch.draft.set("model.attention.kv_heads", launch.args.count_or("--num-query-groups", 1),
                      {grouped, groups});
@@ -58,6 +59,8 @@ void import_grouped(MegatronLaunch& launch, std::int64_t heads, std::int64_t hid
     launch.args.fail("--kv-channels",
                      "is missing, and the hidden size is no multiple of the heads");
   }
+  // Flags of latent attention are written into many scripts and do nothing here: noted, not
+  // refused.
   for (const std::string_view idle :
        {"--q-lora-rank", "--kv-lora-rank", "--v-head-dim", "--qk-head-dim", "--qk-pos-emb-head-dim",
         "--qk-nope-head-dim", "--qk-rope-head-dim"})
@@ -73,6 +76,7 @@ void import_grouped(MegatronLaunch& launch, std::int64_t heads, std::int64_t hid
 
 void import_latent(MegatronLaunch& launch, const Setting* kind, std::int64_t heads) {
   Draft& draft = launch.draft;
+  // Missing ones have the defaults of Megatron-LM's MLATransformerConfig.
   const auto dimension = [&](const char* key, std::initializer_list<std::string_view> names,
                              std::int64_t missing) {
     const Setting* found = launch.args.find(names);
@@ -103,6 +107,7 @@ void import_feed_forward(MegatronLaunch& launch, std::int64_t hidden) {
   if (const Setting* width = launch.flag("--ffn-hidden-size"))
     return launch.draft.set("model.ffn.hidden", launch.args.count_or("--ffn-hidden-size", 1),
                             {width});
+  // Only SwiGLU is narrowed to 8/3, by arguments.py.
   const bool narrow = launch.args.on("--swiglu");  // other gates are as wide as GELU
   const std::int64_t derived =
       narrow ? 8 * hidden / 3 / gated_multiple * gated_multiple : 4 * hidden;

@@ -74,11 +74,13 @@ void import_trainer_batch(TrainerJob& job) {
   const Setting* steps = job.role("training.global_batch");
   const std::int64_t of_rank = job.count(micro, job.form.micro), count = job.count(steps, 1);
   draft.set("training.micro_batch", of_rank, {micro});
+  // Data ranks are what is left of the devices.
   if (job.devices)
     draft.set("training.global_batch",
               of_rank * count * std::max<std::int64_t>(*job.devices / job.tp / job.cp, 1),
               {micro, steps}, "micro x accumulation x DP");
   const Setting* length = job.role("training.sequence");
+  // Some forms have a default length, others leave it to the tokenizer.
   if (length == nullptr && job.form.sequence == 0 && !draft.given("training.sequence"))
     draft.wrong({{job.path},
                  "training.sequence",
@@ -86,6 +88,7 @@ void import_trainer_batch(TrainerJob& job) {
   else if (length != nullptr || job.form.sequence > 0)
     draft.set("training.sequence", job.count(length, job.form.sequence), {length});
   const Setting* packed = job.role("schedule.data.documents");
+  // Padded samples take less time than full ones.
   if (!is_said(packed))
     draft.note({length == nullptr ? Place{job.path} : length->place, "training.sequence",
                 "is the longest sample: without packing most are shorter, which the file does not "
@@ -201,6 +204,7 @@ void import_trainer_optimizer(TrainerJob& job) {
   Draft& draft = job.draft;
   const Setting* optimizer = job.role("runtime.optimizer");
   const std::string optim = first_word(optimizer);
+  // Small optimizers also change the memory, which import_small_adam() says.
   for (const char* small :
        {"adamw_bnb_8bit", "adamw_8bit", "paged_adamw_8bit", "paged_adamw", "paged_adamw_32bit"})
     if (optim == small) return import_small_adam(job, *optimizer, optim);
@@ -558,16 +562,20 @@ std::string_view trainer_yaml_form(const std::string& text) {
   const auto line = [&](const std::string& words) {
     return text.starts_with(words) || holds(text, "\n" + words);
   };
+  // accelerate's file only says how processes start; the others are told by keys that only they
+  // have.
   if (line("compute_environment:") && line("distributed_type:")) return "accelerate";
   if (line("base_model:") && (line("sequence_len:") || line("micro_batch_size:"))) return "axolotl";
   const bool named = line("model_name_or_path:");
   if (line("finetuning_type:") || (named && (line("cutoff_len:") || line("template:"))))
     return "llama-factory";
+  // Scripts with these keys have another loop around the model.
   const bool other = line("with_tracking:") || line("use_slow_tokenizer:");  // open-instruct
   return named && !other && line("per_device_train_batch_size:") ? "trainer" : std::string_view();
 }
 
 std::string_view trainer_shell_form(const std::string& path, const std::string& text) {
+  // Told by the program that is started, then by flags that only the Trainer has.
   if (holds(text, "swift sft") || holds(text, "swift pt") || holds(text, "swift/cli/sft.py"))
     return "ms-swift";
   const auto refuse = [&](const std::string& what) { throw InputError({{{path}, {}, what}}); };
