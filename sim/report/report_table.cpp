@@ -55,6 +55,7 @@ std::string head(const Scenario& s) {
     order += fmt::format(" of {} x {} tokens", s.workload.training.micro_batch,
                          s.workload.training.sequence);
   }
+  // Long plans take a line of their own rather than break one.
   const bool one_line = plan.size() + 3 + order.size() <= most_columns;
   return text + plan + (one_line ? "   " : "\n  ") + order + "\n" + framework_line(s) + "\n";
 }
@@ -337,6 +338,7 @@ struct Part {
 
 std::vector<Part> parts_of(const RankTimes& t) {
   using enum Part::Level;
+  // Parts in the order of breakdown_names(); those that seldom occur are shown only when they do.
   std::vector<Part> parts{{"computing", t.computing, "computing"},
                           {"exposed communication", t.exposed_total(), "exposed", sum}};
   for (std::size_t k = 0; k < exposed_kinds; ++k) {
@@ -374,6 +376,7 @@ std::string layer_text(const std::vector<std::int64_t>& layers) {
 }
 
 std::string stage_rows(const Forecast& forecast) {
+  // The column appears only where something compiles, with its width as an argument of the format.
   const int compile = forecast.mean.compile_stall > Seconds{0} ? 9 : 0;  // columns
   static constexpr char row[] = "  {:>5} {:<8} {:>9} {:>7} {:>7} {:>7}{:>{}} {:>7} {:>8} {:>11}\n";
   std::string text =

@@ -205,6 +205,7 @@ KernelClass class_of_vector(OperatorRole role, const MemoryBoundWork& work) {
       return KernelClass::activation;
     case VectorKind::gather:
     case VectorKind::scatter_add:
+      // Rows are copied by index elsewhere, too, such as embeddings; routing is what experts need.
       return role == OperatorRole::other ? KernelClass::elementwise : KernelClass::routing;
     case VectorKind::elementwise:
       break;
@@ -222,6 +223,7 @@ KernelClass class_of_role(OperatorRole role, const MemoryBoundWork& work) {
   const auto among = [role](const auto& list) {
     return std::ranges::find(list, role) != list.end();
   };
+  // By role first, as a norm and a loss may be written out in elementwise kernels.
   if (among(norms)) return KernelClass::norm;
   if (among(routed)) return KernelClass::routing;
   if (among(losses)) return KernelClass::loss;

@@ -229,6 +229,7 @@ std::string parts_panel(const PointTable& table) {
 
 std::string scaling_svg(const Sweep& sweep, const PointTable& table) {
   std::map<std::string, int> series;
+  // One colour per series, counted first because the height depends on their number.
   for (const PointResult& row : table.rows) series[series_of(sweep, row)] = 0;
   const double width = left_edge + 2 * panel_width + gap + 130;
   const double height = top_edge + panel_height + 50 +
