@@ -29,6 +29,7 @@ constexpr bool limits_memory = true;
 JobOutcome outcome_of(const std::function<std::string()>& job) {
   try {
     return {JobEnd::answered, job()};
+    // Told apart from other failures, since a smaller request may succeed.
   } catch (const std::bad_alloc&) {
     return {JobEnd::needs_memory, "it needs more memory than it may have"};
   } catch (const InputError& error) {
