@@ -303,6 +303,7 @@ GalleryFigures figures(const Gallery& gallery) {
     f.wrong += verdict == Verdict::wrong ? 1 : 0;
     f.assumed += is_assumed(row) ? 1 : 0;
   }
+  // Rows that are set apart or repeat a figure do not count.
   f.counted = static_cast<std::size_t>(std::ranges::count(counted_rows(gallery), true));
   return f;
 }

@@ -75,11 +75,13 @@ PairCount nearest_count(const std::vector<PublishedPair>& pairs, const std::stri
 
 std::vector<PublishedPair> read_pairs(const SearchPath& search) {
   const auto file = find_file(pairs_file, {}, search);
+  // Without the shipped table differences have no sentence about published pairs.
   if (!file) return {};
   const std::string name = file->string();
   const auto records = parse_csv(read_document_text(name, search, "CSV"), name);
   std::vector<PublishedPair> pairs;
   pairs.reserve(records.size());
+  // The first record is the head.
   for (std::size_t i = 1; i < records.size(); ++i) {
     const CsvRecord& record = records[i];
     const auto number = [&](std::size_t cell) {
