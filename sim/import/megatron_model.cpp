@@ -117,6 +117,8 @@ void import_feed_forward(MegatronLaunch& launch, std::int64_t hidden) {
 
 void import_vocabulary(MegatronLaunch& launch) {
   if (launch.draft.given("model.vocabulary")) return;
+  // Padded sizes are taken as they are; others are padded as Megatron-LM's tokenizer does, to a
+  // multiple that tensor ranks divide.
   if (const Setting* padded = launch.args.find({"--padded-vocab-size", "--pad-vocab-size-to"}))
     return launch.draft.set("model.vocabulary", launch.args.count_or(padded->name, 1), {padded});
   const Setting* size = launch.flag("--vocab-size");
@@ -146,6 +148,7 @@ void import_position(MegatronLaunch& launch) {
   if (rotary != nullptr || type == "rope" || type == "yarn" || type == "mrope")
     return launch.draft.set("model.position", std::string("rope"), {kind, rotary});
   const bool biased = type == "alibi" || type == "ALiBi";
+  // Biases on scores cost a pass that is not modelled; without positions the sizes are right.
   if (biased)
     launch.draft.note(*kind, "is not modelled: a number for each distance, added to the scores");
   if (biased || type == "none")
@@ -155,6 +158,7 @@ void import_position(MegatronLaunch& launch) {
                             "is '" + type +
                                 "', which no value of model.position says, allowed: "
                                 "learned_absolute, rope, yarn, mrope, alibi, none");
+  // A table of positions is as long as the longest sequence that is allowed.
   const Setting* positions = launch.flag("--max-position-embeddings");
   const Setting* sequence = launch.args.find({"--seq-length", "--encoder-seq-length"});
   if (positions == nullptr && sequence == nullptr) return;
@@ -177,6 +181,7 @@ void import_choices(MegatronLaunch& launch) {
   const Setting* no_bias = launch.flag("--disable-bias-linear");
   const Setting* qkv = launch.flag("--add-qkv-bias");
   const Setting* dense = launch.flag("--add-dense-bias");
+  // Megatron-LM has biases unless switched off, and one switch brings those of dense layers back.
   const bool all = dense != nullptr || no_bias == nullptr;
   draft.set("model.bias",
             std::string(all              ? "all"
@@ -190,6 +195,8 @@ void import_choices(MegatronLaunch& launch) {
 
 }  // namespace
 
+// Attention before variants, which change it, and the vocabulary behind the plan, whose tensor
+// ranks it is padded for.
 void import_model(MegatronLaunch& launch) {
   Draft& draft = launch.draft;
   const Setting* hidden_flag = launch.flag("--hidden-size");

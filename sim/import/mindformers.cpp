@@ -120,6 +120,7 @@ bool import_selected(Recipe& r) {
 void import_recompute(Recipe& r) {
   const Setting* all = r.args.find("recompute_config.recompute");
   const bool whole = all != nullptr && (all->is_list || r.args.on(all->name));
+  // Whole layers win over selected operators, as in MindFormers.
   if (!whole && !r.draft.given("training.recompute") && import_selected(r)) return;
   if (all == nullptr || r.draft.given("training.recompute"))
     return r.draft.set("training.recompute", std::string("none"), {all});
@@ -129,6 +130,7 @@ void import_recompute(Recipe& r) {
   std::string text = "[";
   for (const std::string& word : all->words) text += (text.size() > 1 ? ", " : "") + word;
   text += "]";
+  // One number per stage means one chunk; with several the list must say each.
   const bool nested = text.starts_with("[[");
   if (!nested && r.vpp > 1)
     return r.args.fail(*all,
@@ -143,6 +145,7 @@ void import_schedule(Recipe& r) {
   const Setting* interleave = r.args.find("parallel.pipeline_config.pipeline_interleave");
   const std::string kind = r.args.text("parallel.pipeline_config.pipeline_scheduler", "1f1b");
   draft.set("parallel.vpp", r.vpp, {interleave, r.field({"pp_interleave_num"})});
+  // MindFormers has one name for both schedules and tells them apart by the chunks.
   if (kind == "1f1b" && r.vpp > 1) {
     draft.set("schedule.pipeline", std::string("interleaved_1f1b"), {name});
     return draft.set("schedule.warmup", std::string("standard"), {},
@@ -154,6 +157,7 @@ void import_schedule(Recipe& r) {
     return r.args.fail(
         *name,
         "is '" + kind + "', allowed: 1f1b, gpipe, seqpipe, seqvpp, seqsmartvpp, zero_bubble_v");
+  // MindSpore's zero_bubble_v runs the order that other frameworks call DualPipeV.
   draft.set("schedule.pipeline", kind == "zero_bubble_v" ? std::string("dualpipe_v") : kind,
             {name});
   const Setting* slices = r.args.find("parallel_config.seq_split_num");
@@ -167,6 +171,7 @@ void import_batch(Recipe& r) {
   const Setting* pieces = r.args.find("parallel_config.micro_batch_num");
   const Setting* twice = r.args.find("micro_batch_interleave_num");
   const Setting* steps = r.args.find("runner_config.gradient_accumulation_steps");
+  // Interleaved micro-batches are one micro-batch whose halves overlap.
   const std::int64_t interleave = r.args.count_in("micro_batch_interleave_num", 1, 1, 64);
   const std::int64_t micro =
       r.args.count_in("runner_config.batch_size", 1, 1, 1 << 20) * interleave;
@@ -177,6 +182,7 @@ void import_batch(Recipe& r) {
     draft.note(*steps, "counts only without stages");
   const Setting* fine = r.field({"fine_grain_interleave"});
   const std::int64_t fine_pieces = fine == nullptr ? 1 : r.args.count_or(fine->name, 1);
+  // Both switches cut the products of tensor ranks; the larger number is what runs.
   const std::int64_t overlap = std::max(interleave, fine_pieces);
   if (overlap > 1 && r.tp > 1)
     draft.set("communication.tensor.overlap", "chunks(" + std::to_string(overlap) + ")",
@@ -199,9 +205,11 @@ const Setting* plan_field(const Recipe& r, const char* name) {
 void import_context_ranks(Recipe& r) {
   const std::string name = r.args.text("parallel_config.context_parallel_algo", "colossalai_cp");
   const Setting* ring = r.field({"use_ring_attention"});
+  // Ring attention is a flag of the model there, not an algorithm of the plan.
   std::string key = ring != nullptr && r.args.on(ring->name) ? "ring"
                     : name == "ulysses_cp"                   ? "ulysses"
                                                              : "allgather";
+  // The misspelling is MindFormers' own, in some of its versions.
   if (name == "hybird_cp" || name == "hybrid_cp")
     key = "hybrid(" + std::to_string(r.args.count_or("parallel_config.ulysses_degree_in_cp", 1)) +
           ")";
@@ -242,6 +250,7 @@ void import_sizes(Recipe& r) {
   draft.set("parallel.pp", r.pp, {plan_field(r, "pipeline_stage")});
   draft.set("parallel.cp", r.cp, {plan_field(r, "context_parallel")});
   const Setting* sequence = plan_field(r, "use_seq_parallel");
+  // As MindFormers itself switches it off.
   const bool on = r.args.on("parallel_config.use_seq_parallel");
   if (on && r.tp == 1) draft.note(*sequence, "is switched off where model_parallel is 1");
   draft.set("parallel.sequence_parallel", on && r.tp > 1, {sequence});

@@ -165,11 +165,14 @@ std::optional<NamedFlag> flag_of(Framework framework, std::string_view name) {
   const auto known = [&](const std::string& flag) {
     return find_flag(framework, flag).has_value();
   };
+  // Names that are printed otherwise than their flag come first: a rule would find another flag for
+  // some.
   for (const PrintedName& other : printed_names())
     if (other.printed == name && known(std::string(other.flag)))
       return NamedFlag{std::string(other.flag), other.off};
   constexpr std::string_view deprecated = "deprecated_";
   if (name.starts_with(deprecated)) name.remove_prefix(deprecated.size());
+  // The usual rule, then flags with underscores, then switches that are printed without their `no`.
   if (known(dashed(name))) return NamedFlag{dashed(name)};
   if (known("--" + std::string(name))) return NamedFlag{"--" + std::string(name)};
   if (known("--no-" + dashed(name).substr(2)))
@@ -281,6 +284,7 @@ std::string read_printed(const std::string& path, const SearchPath& search) {
   std::string text = std::move(*bytes);
   constexpr std::size_t most = std::size_t{64} << 20;  // arguments are printed at the start
   if (text.size() > most) text.resize(most);
+  // Logs have tabs, colours and carriage returns of progress bars between what they print.
   std::ranges::replace_if(
       text, [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\n'; }, ' ');
   return text;
