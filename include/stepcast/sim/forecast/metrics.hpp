@@ -29,6 +29,7 @@ std::string why_plain(const Scenario& scenario);
 /// The range of its step; `interval` is its cluster's.
 const ClassRange& step_range(const Scenario& scenario, const ForecastInterval& interval);
 
+/// The metrics of docs/formats.md. Times in seconds, rates per second, ratios as fractions.
 struct Metrics {
   double step_time = 0, samples_per_s = 0;
   double tokens_per_s = 0, tokens_per_s_per_device = 0;  ///< these and the next are of a model only

@@ -27,6 +27,7 @@ struct AttentionLoads {
   AttentionLoads evened() const;
 };
 
+/// Documents of one step as packed, and the attention that they give each rank and micro-batch.
 struct DataPlan {
   PackedBatch batch;
   AttentionLoads loads;

@@ -30,6 +30,7 @@ struct SimulateSpec {
   Sharing sharing = Sharing::automatic;
 };
 
+/// What a value should be, in SI units, and how far it may be off.
 struct Expectation {
   double value = 0;         ///< in SI units
   double tolerance = 0.01;  ///< of the value when `relative`, otherwise in SI units
