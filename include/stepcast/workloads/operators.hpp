@@ -21,8 +21,6 @@ struct ExpertLoads;
 /// order. FLOPs, bytes and volumes with their sources: docs/models/operators.md.
 namespace stepcast {
 
-// ---- cost classes: how an operator's time follows from its work
-// -------------------------------------------
 /// The product is [m x k] x [k x n]; bytes are read and written once.
 struct MatmulWork {
   double m, n, k;
