@@ -154,6 +154,8 @@ void describe(Visitor& visitor, HeldCores& spec) {
 }
 
 void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
+  // Latencies and fractions are of one library: each preset has those of its own
+  // (docs/models/collectives.md).
   visitor.field({"library", choice(spec.library, {{"hccl"}, {"nccl"}}),
                  "whose selection communication.algorithm auto follows"});
   visitor.field({"all_to_all", choice(spec.exchange, {{"staged"}, {"pipeline"}}),

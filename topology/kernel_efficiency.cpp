@@ -141,6 +141,7 @@ void describe(Visitor& visitor, MemoryEfficiency& spec) {
 
 /// No kernel where the file has no numbers for that generation; fused has always some.
 const AttentionKernel* AttentionEfficiency::of(AttentionGeneration generation) const {
+  // A pointer and no copy, as this is asked for every attention operator.
   const auto given = [](const std::optional<AttentionKernel>& kernel) {
     return kernel ? &*kernel : nullptr;
   };

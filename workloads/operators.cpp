@@ -69,6 +69,7 @@ VectorKind kind_of(OperatorRole role) {
       return VectorKind::activation;
     case activation_backward:
       return VectorKind::activation_backward;
+    // Rows by an index, both ways.
     case permute:
     case permute_backward:
     case unpermute:

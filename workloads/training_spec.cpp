@@ -241,6 +241,7 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
 namespace {
 
 void describe(Visitor& visitor, KernelSpec& spec) {
+  // One key for each kernel that frameworks ship in several forms, with the fused one as default.
   visitor.field({"norm", choice(spec.norm, {{"fused"}, {"unfused"}, {"persistent"}, {"fp32"}}),
                  "RMSNorm; a layer norm is always one kernel, persistent: Apex's FastLayerNorm; "
                  "fp32: the kernel in FP32, between casts (MindFormers)"});

@@ -26,6 +26,8 @@ bool always(const Scenario&) { return true; }
 
 /// In this order; a cause that a scenario cannot have is left out.
 const std::vector<Taken>& loss_table_of_causes() {
+  // Each step takes one more cause away, from what is drawn to what is built in, so that the
+  // differences add up.
   static const std::vector<Taken> table{
       {"spread and stalls", always,
        [](Scenario& s, Ideal&) { s.stalls = without_draws(s.stalls); }},

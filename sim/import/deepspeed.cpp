@@ -147,6 +147,7 @@ void import_sharding(Json& json) {
                                              std::to_string(*json.job.zero) +
                                              ", allowed: the same");
   draft.set("parallel.zero", zero, {stage}, stage == nullptr ? "stage 0 unless given" : "");
+  // Defaults of DeepSpeed's zero/config.py: overlap is on at stage 3 alone.
   const bool on = overlap != nullptr ? args.on(overlap->name) : zero == 3;
   draft.set("communication.gradient.overlap", on && zero > 0, {overlap},
             overlap == nullptr ? "true at stage 3 unless given" : "");
@@ -161,6 +162,7 @@ void import_sharding(Json& json) {
   }
   constexpr double elements = 5e8;  // of zero/config.py
   const double size = bucket == nullptr ? elements : args.number(bucket->name).value_or(elements);
+  // Without overlap there is one bucket of everything.
   if (on && zero > 0)
     draft.set("communication.gradient.bucket", shortest(size), {bucket},
               bucket == nullptr ? "5e8 elements unless given" : "");

@@ -133,6 +133,8 @@ void settle_values(Framework framework, Launch& launch, Draft& draft) {
           return is_unknown(word) || word.empty();
         });
     const std::string key(flag->key.substr(0, flag->key.find(',')));
+    // Where the flag is the key itself its value is replaced, since other flags are derived from
+    // it.
     if (draft.given(key)) {
       const auto count = draft.count(key);
       if (flag->direct && count) setting.words = {std::to_string(*count)};
@@ -144,6 +146,7 @@ void settle_values(Framework framework, Launch& launch, Draft& draft) {
       launch.unset.clear();  // said once
     }
     if (asked == nullptr) return false;
+    // A number is an argument of the script, a name a variable.
     const bool number = asked->first[0] >= '0' && asked->first[0] <= '9';
     draft.wrong({setting.place, setting.shown(),
                  "has no value, as " + std::string(number ? "$" : "") + asked->first +

@@ -33,6 +33,7 @@ std::optional<Cut> stages_cut(MegatronLaunch& launch, const Setting* first, cons
     rest -= launch.args.count_or(given->name, 1);
     --stages;
   }
+  // Whole layers per stage, and as many in each that is left.
   const Setting& named = first != nullptr ? *first : *last;
   if (stages < 0 || rest < 0 || (stages == 0 ? rest != 0 : rest % stages != 0)) {
     launch.args.fail(named, "leaves " + std::to_string(rest) + " layers for " +
@@ -42,6 +43,7 @@ std::optional<Cut> stages_cut(MegatronLaunch& launch, const Setting* first, cons
   for (std::size_t s = 0; s < of_stage.size(); ++s) {
     const bool given =
         (s == 0 && first != nullptr) || (s + 1 == of_stage.size() && last != nullptr);
+    // Interleaving then cuts each stage evenly.
     if (!given) of_stage[s] = rest / stages;
     if (of_stage[s] % launch.vpp != 0) {
       launch.args.fail(named, "gives a stage " + std::to_string(of_stage[s]) +
@@ -229,12 +231,14 @@ std::optional<std::string> unrolled(std::string_view text) {
   };
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
+    // The loop takes a group or a letter, then perhaps how often it stands there.
     std::string unit;
     if (text[i] == ',' || text[i] == ' ') {
       ++i;
       continue;
     }
     if (text[i] == '(') {
+      // Groups do not nest in Megatron-LM either.
       const std::size_t close = text.find(')', i);
       if (close == std::string_view::npos ||
           text.substr(i + 1, close - i - 1).find('(') != std::string_view::npos)
@@ -251,6 +255,7 @@ std::optional<std::string> unrolled(std::string_view text) {
       ++i;
       times = number(text, i);
     }
+    // Bounded before it is written out: `t*99999` in a group is a short text.
     if (times < 0 || unit.size() * static_cast<std::size_t>(times) + out.size() > longest)
       return {};
     for (std::int64_t t = 0; t < times; ++t) out += unit;

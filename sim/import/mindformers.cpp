@@ -67,6 +67,7 @@ void import_cut(Recipe& r) {
                 message);
   };
   if (chunks < 1 || chunks > 65536) return fail("cannot be read for so many chunks");
+  // One number per chunk, in the order chunk by chunk and stage by stage.
   std::vector<std::int64_t> offsets;
   if (offset != nullptr && !read_offsets(*offset, offsets))
     return fail("is no list of whole numbers");
@@ -76,6 +77,7 @@ void import_cut(Recipe& r) {
     return fail("has " + std::to_string(offsets.size()) + " numbers, needed: one for each of " +
                 std::to_string(chunks) + " chunks");
   const std::int64_t sum = std::accumulate(offsets.begin(), offsets.end(), std::int64_t{0});
+  // Offsets move layers and may neither add nor lose any.
   if (sum != counted - base * chunks)
     return fail("adds up to " + std::to_string(sum) + ", which must be " + std::to_string(counted) +
                 " layers less " + std::to_string(base) + " in each of " + std::to_string(chunks) +
@@ -85,6 +87,7 @@ void import_cut(Recipe& r) {
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     if (i % static_cast<std::size_t>(r.pp) == 0) table.emplace_back();
     const bool last = i + 1 == offsets.size();
+    // A prediction module in the last chunk is no layer of the model.
     const std::int64_t count = base + offsets[i] - (last && r.legacy ? r.mtp : 0);
     if (count < 0) return fail("leaves a chunk with fewer layers than none, allowed: 0 in each");
     table.back().push_back(count);
@@ -360,12 +363,14 @@ void import_small(Recipe& r) {
   const auto first = [&](std::initializer_list<std::string_view> names) {
     return r.args.find(names);
   };
+  // Set only where the switch is there: its absence means the default of the version.
   const auto kernel = [&](const char* key, const Setting* switched, bool both) {
     if (switched == nullptr || (!both && !r.args.on(switched->name))) return;
     draft.set_where_used(key, r.args.on(switched->name) ? "fused" : "unfused", {switched});
   };
   kernel("runtime.kernels.rope", r.field({"use_fused_rope"}), true);
   kernel("runtime.kernels.activation", r.field({"use_fused_swiglu"}), true);
+  // What follows is about routers.
   if (draft.count("model.moe.experts").value_or(0) < 2) return;
   kernel("moe.permutation",
          first({"moe_config.use_fused_ops_permute", "model.model_config.use_fused_ops_permute"}),

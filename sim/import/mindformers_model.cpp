@@ -95,6 +95,7 @@ void import_exchange(Recipe& r) {
 
 /// From moe_config, or from the model where a new core has it there.
 void import_experts(Recipe& r) {
+  // moe_config is the older place and wins where both are there.
   const auto either =
       [&](const char* moe,
           std::initializer_list<std::string_view> fields) -> std::optional<std::int64_t> {
@@ -110,6 +111,7 @@ void import_experts(Recipe& r) {
             {moe("expert_num"), r.field({"n_routed_experts", "num_experts"})});
   draft.set("model.moe.top_k", either("num_experts_chosen", {"num_experts_per_tok"}).value_or(1),
             {moe("num_experts_chosen"), r.field({"num_experts_per_tok"})});
+  // Experts without a width of their own are as wide as the dense layers.
   const std::int64_t width = either("moe_intermediate_size", {"moe_intermediate_size"})
                                  .value_or(r.needed({"intermediate_size", "ffn_hidden_size"}));
   draft.set("model.moe.expert_hidden", width,

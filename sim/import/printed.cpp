@@ -91,9 +91,11 @@ Log read_log(const std::string& path, std::string_view text) {
       inside = false;
     } else if (has_rule(words, "arguments ----")) {
       log.title = words;
+      // A later list replaces what came before.
       log.arguments.clear();
       inside = true;
     } else if (inside) {
+      // Lines are `name ..... value`; long names have no dots left.
       auto found = printed_line(line);
       if (!found) found = long_line(line);
       if (!found) continue;
@@ -125,6 +127,7 @@ std::vector<std::string> words_of(std::string_view value) {
        {"torch.float16", "fp16"},
        {"torch.uint8", "fp8"},
        {"torch.half", "fp16"}}};
+  // Types first, since they look like members of a module.
   const auto type =
       std::ranges::find(types, value, &std::pair<std::string_view, const char*>::first);
   if (type != types.end()) return {type->second};
@@ -132,6 +135,7 @@ std::vector<std::string> words_of(std::string_view value) {
   const bool list = value.starts_with('[') || value.starts_with('(');
   if (!list) {
     const std::size_t dot = value.rfind('.');
+    // Of `AttnBackend.auto` the member; `1.5` and paths are no members.
     const bool member = dot != std::string_view::npos && is_name(value.substr(0, dot)) &&
                         is_name(value.substr(dot + 1));
     words.emplace_back(member ? value.substr(dot + 1) : value);

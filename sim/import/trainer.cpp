@@ -292,6 +292,7 @@ bool import_trainer_adapters(TrainerJob& job, const std::string& config) {
   const Setting* packed = job.role("training.adapters.frozen");
   const bool absent =
       job.form.framework == Framework::ms_swift || job.form.framework == Framework::llama_factory;
+  // Two frameworks train adapters unless told otherwise, the others whole models.
   const std::string name = kind == nullptr ? (absent ? "lora" : "full") : first_word(kind);
   if (name == "full" || (name != "lora" && !is_said(kind))) return false;
   const bool known = name == "lora" || name == "qlora" || kind->name.starts_with("--use_");
@@ -299,6 +300,7 @@ bool import_trainer_adapters(TrainerJob& job, const std::string& config) {
     job.args.fail(*kind, "is '" + name + "', which training.adapters lacks, allowed: full, lora");
     return true;
   }
+  // Both four and eight bits have a flag; only four has a value.
   if (packed != nullptr && is_said(packed) && holds(packed->name, "bit") &&
       !holds(packed->name, "4bit") && first_word(packed) != "4")
     job.args.fail(*packed, "is " + first_word(packed) +
@@ -308,6 +310,7 @@ bool import_trainer_adapters(TrainerJob& job, const std::string& config) {
       is_said(linear) ? linear : job.role("training.adapters.targets", "lora_target_modules");
   if (targets == nullptr) targets = job.role("training.adapters.targets", "target");
   const std::string which = first_word(targets);
+  // All linear products: no list is needed.
   const bool all = which == "all" || which == "all-linear" || targets == linear;
   set_adapters(
       {.rank = job.role("training.adapters.rank"),
@@ -320,6 +323,7 @@ bool import_trainer_adapters(TrainerJob& job, const std::string& config) {
        .usual = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"},
        .gated = is_gated(config)},
       job.args, job.draft);
+  // ms-swift's own default.
   if (job.form.framework == Framework::ms_swift && job.role("training.adapters.dropout") == nullptr)
     job.draft.set("training.adapters.dropout", true, {}, "0.05 unless given");
   if (targets == nullptr || all)
@@ -454,6 +458,7 @@ void refuse_of_accelerate(const std::vector<Setting>& all, Draft& draft) {
        "replicas of sharded groups"}};
   for (const Setting& setting : all) {
     const auto* found = std::ranges::find(refused, setting.name, &Refused::name);
+    // Between blanks, so that one word is not found inside another.
     const std::string word = " " + first_word(&setting) + " ";
     if (found == std::end(refused) || draft.given(found->key) || !is_said(&setting) ||
         holds(" " + std::string(found->neutral) + " ", word))
@@ -484,6 +489,7 @@ void add_accelerate(const std::string& path, Launch& launch, Draft& draft) {
   };
   const auto add = [&](const std::string& flag, const std::string& word, const Setting& from) {
     if (!named(flag)) launch.settings.push_back({flag, {word}, from.place, false, from.name});
+    // The command line counts before the file.
   };
   if (const Setting* size = find("num_processes"); size != nullptr && !launch.devices)
     launch.devices = *size;
@@ -495,6 +501,7 @@ void add_accelerate(const std::string& path, Launch& launch, Draft& draft) {
   const Setting* reshard = find("fsdp_config.fsdp_reshard_after_forward");
   const bool second = reshard != nullptr && !is_said(reshard);
   const Setting* host = find("fsdp_config.fsdp_offload_params");
+  // Offloading implies sharding; without resharding it is zero 2.
   if (kind == "FSDP")
     add("--fsdp",
         is_said(host)         ? "offload"

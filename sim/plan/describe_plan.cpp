@@ -75,6 +75,7 @@ class SeveralValues : public Visitor {
 }  // namespace
 
 void describe_plan(Visitor& visitor, PlanSpec& spec, const Node*& search) {
+  // Only a bound against typing errors: each simulated point costs a forecast.
   constexpr double most_points = 100'000;
   visitor.field(
       {"objective",

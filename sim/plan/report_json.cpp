@@ -141,6 +141,7 @@ std::string plan_json(const PlanSpace& space, const PlanResult& result) {
   json["best"] = Json::array();
   for (const PlanPoint& p : result.best) json["best"].push_back(point_json(space, p));
   json["placed"] = Json::array();
+  // Placed points are simulated with a placement of their own and stand apart from balanced ones.
   for (const PlanPoint& p : result.placed) {
     Json point = point_json(space, p);
     point["solver"] = p.placement->solver;

@@ -249,6 +249,7 @@ Json cost_json(const Scenario& scenario, const StepCost& cost) {
 
 /// What every result has.
 Json step_json(const Scenario& scenario, const Metrics& m, const Forecast& forecast) {
+  // Given times have neither tokens nor FLOPs: null, with the same fields in each result.
   const auto of_model = [&](double value) { return m.has_model ? Json(value) : Json(nullptr); };
   const RankTimes& mean = forecast.mean;
   Json exposed;

@@ -268,6 +268,7 @@ std::string state_lines(const Scenario& scenario, const Forecast& forecast) {
 /// What persistent differences cost, and how the steps of several seeds differ.
 std::string spread_lines(const Forecast& forecast) {
   std::string text;
+  // The shipped fleet first, then what the scenario itself spreads.
   if (forecast.fleet)
     text += fmt::format(
         "  fleet          {:>9.1f}%    of the step; equal devices: {}; 80% of fleets {} to {}\n",
@@ -282,6 +283,7 @@ std::string spread_lines(const Forecast& forecast) {
                              folded->replicas, folded->replayed, 100 * folded->error_bound)
                : "every rank by itself");
   }
+  // Seeds have lines only where several were run.
   if (!forecast.seeds) return text;
   const SeedStatistics& s = *forecast.seeds;
   const auto time = [](double seconds) { return human(Seconds{seconds}); };

@@ -227,6 +227,7 @@ void TraceWriter::names(std::uint32_t c) {
 /// The host unit by unit, with what made it wait or pause apart.
 void TraceWriter::host(std::uint32_t c) {
   const Recording::RankRecord& record = run_.recording.ranks[c];
+  // Main thread and worker are each one span per unit, which grows entry by entry.
   struct Open {
     double from = 0, to = 0;
   } main, worker;
@@ -239,6 +240,7 @@ void TraceWriter::host(std::uint32_t c) {
   };
   Clocks before;
   for (const Recording::Entry& entry : record.entries) {
+    // Waits and pauses cut the span of the unit, so that they can be seen.
     const bool apart = entry.kind == Recording::Kind::sync || entry.kind == Recording::Kind::pause;
     if (entry.unit != unit || apart) {
       close();
@@ -252,6 +254,7 @@ void TraceWriter::host(std::uint32_t c) {
       main.from = entry.after.main;
     }
     main.to = entry.after.main;
+    // The worker is behind the main thread only where a queue lies between them.
     if (entry.after.worker > std::max(before.worker, entry.after.main)) {
       if (worker.to <= worker.from) worker.from = std::max(before.worker, before.main);
       worker.to = entry.after.worker;

@@ -91,6 +91,7 @@ void check_packed(const WorkloadSpec& workload, Checks& checks) {
 void check_targets(const WorkloadSpec& workload, Checks& checks) {
   const AdapterSpec& adapters = workload.training.adapters;
   const bool gated = workload.model.ffn.kind == FeedForwardSpec::Kind::swiglu;
+  // Counts of named targets: one product has all of its targets or none.
   const auto at = [&](AdapterTarget target) { return adapters.at(target) ? 1 : 0; };
   const int heads = at(AdapterTarget::query) + at(AdapterTarget::key) + at(AdapterTarget::value);
   const int inner = at(AdapterTarget::gate) + at(AdapterTarget::up);

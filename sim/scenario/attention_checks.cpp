@@ -87,6 +87,7 @@ void check_persistent_norm(const Scenario& scenario, Checks& checks) {
   if (checks.good({"model"}) && !needs(has_only_layer_norms(scenario.workload.model),
                                        "attention has norms of its own, which are RMS norms"))
     return;
+  // Both directions, as a step runs both.
   const auto has = [](const DeviceSpec& device) {
     const MemoryEfficiency& memory = device.efficiency.memory;
     return memory.persistent_norm && memory.persistent_norm_backward;
@@ -168,6 +169,7 @@ void check_linear(const Scenario& scenario, Checks& checks) {
                  "is " + count_text(plan.tp) +
                      " beside lightning attention, whose norm over all heads crosses no ranks, "
                      "allowed: 1");
+  // Heads are spread over both, tensor ranks first.
   const std::int64_t ranks = plan.tp * plan.cp;
   checks.require(a.key_heads % ranks == 0, plan.cp > 1 ? "parallel.cp" : "parallel.tp",
                  "is " + count_text(plan.cp > 1 ? plan.cp : plan.tp) + ", but tp x cp = " +

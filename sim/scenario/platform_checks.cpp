@@ -50,6 +50,7 @@ void check_allocation(const ClusterSpec& cluster, const std::string& prefix, Che
   checks.require(!cluster.costs, prefix + "costs",
                  "counts switches and super-nodes from the first node on, where an allocation may "
                  "have none, allowed: none, or no allocation");
+  // Runs ascend and do not overlap: a node is one node of the cluster.
   std::int64_t end = 0, nodes = 0;
   for (std::size_t i = 0; i < cluster.allocation.size(); ++i) {
     const NodeRun& run = cluster.allocation[i];
@@ -70,6 +71,7 @@ void check_allocation(const ClusterSpec& cluster, const std::string& prefix, Che
                        count_text(cluster.nodes()) + " of the cluster (devices / node.devices)");
   checks.require(cluster.kinds.empty(), list,
                  "is given in a cluster of several kinds of nodes, allowed: none");
+  // On one switch all nodes are alike, wherever they are.
   const bool matters =
       cluster.super_node || cluster.network.kind != NetworkSpec::Kind::single_switch;
   checks.require(matters, list,

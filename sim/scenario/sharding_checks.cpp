@@ -104,6 +104,7 @@ void check_exchange(const WorkloadSpec& workload, bool synthetic, Checks& checks
   const CommunicationSpec& spec = workload.communication;
   const ParallelPlan& plan = workload.plan;
   if (spec.exchange == buffer) return;
+  // The two forms need other conditions, and messages name the one that is asked for.
   const bool in_lists = spec.exchange == lists;
   checks.require(!in_lists || spec.gradient_overlap, "communication.gradient.overlap",
                  "is false but communication.parameter.exchange is lists, whose host waits for "
@@ -273,6 +274,7 @@ void check_update(const WorkloadSpec& workload, bool synthetic, Checks& checks) 
           "states are offloaded, whose update has its own");
   require(communication.gradient_exchange == CommunicationSpec::GradientExchange::reduce,
           "communication.gradient.exchange is all_to_all, which has its own");
+  // Passes over FP32 gradients need FP32 gradients, or the cast that makes them.
   const bool half = communication.gradient_precision == CommunicationSpec::GradientPrecision::bf16;
   checks.require(half || !workload.runtime.passes(UpdatePass::cast), "runtime.update",
                  "names cast but communication.gradient.precision is fp32, allowed: without it");

@@ -203,7 +203,9 @@ std::string parts_panel(const PointTable& table) {
     double y = top_edge + panel_height;
     for (std::size_t p = 0; p < parts.size(); ++p) {
       const double height = panel_height * parts[p] / step;
+      // Upwards from the axis, in the order of the legend.
       y -= height;
+      // Too thin to be seen, and hundreds of them make a large file.
       if (height < 0.05) continue;
       svg += fmt::format(
           "<rect x=\"{:.1f}\" y=\"{:.2f}\" width=\"{:.1f}\" height=\"{:.2f}\" fill=\"{}\"/>\n", x,

@@ -338,6 +338,7 @@ void Store::Connection::verify() const {
   run("BEGIN");
   std::vector<std::string> wrong;
   std::int64_t count = 0;
+  // The sum over rows does not depend on their order, since several programs may have written.
   std::uint64_t sum = 0;
   {
     SqliteStatement rows(db, "SELECT " + columns() + ", sum FROM points");
@@ -350,6 +351,7 @@ void Store::Connection::verify() const {
     }
     if (code != SQLITE_DONE) check(code);
   }
+  // Rows that are right by themselves may still be too few or from elsewhere.
   if (wrong.empty()) {
     const std::int64_t said = number("SELECT sum(points) FROM whole");
     if (said != count)
