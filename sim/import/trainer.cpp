@@ -74,7 +74,6 @@ void import_trainer_batch(TrainerJob& job) {
   const Setting* steps = job.role("training.global_batch");
   const std::int64_t of_rank = job.count(micro, job.form.micro), count = job.count(steps, 1);
   draft.set("training.micro_batch", of_rank, {micro});
-  // Data ranks are what is left of the devices.
   if (job.devices)
     draft.set("training.global_batch",
               of_rank * count * std::max<std::int64_t>(*job.devices / job.tp / job.cp, 1),
@@ -204,7 +203,6 @@ void import_trainer_optimizer(TrainerJob& job) {
   Draft& draft = job.draft;
   const Setting* optimizer = job.role("runtime.optimizer");
   const std::string optim = first_word(optimizer);
-  // Small optimizers also change the memory, which import_small_adam() says.
   for (const char* small :
        {"adamw_bnb_8bit", "adamw_8bit", "paged_adamw_8bit", "paged_adamw", "paged_adamw_32bit"})
     if (optim == small) return import_small_adam(job, *optimizer, optim);
@@ -300,7 +298,6 @@ bool import_trainer_adapters(TrainerJob& job, const std::string& config) {
     job.args.fail(*kind, "is '" + name + "', which training.adapters lacks, allowed: full, lora");
     return true;
   }
-  // Both four and eight bits have a flag; only four has a value.
   if (packed != nullptr && is_said(packed) && holds(packed->name, "bit") &&
       !holds(packed->name, "4bit") && first_word(packed) != "4")
     job.args.fail(*packed, "is " + first_word(packed) +
@@ -310,7 +307,6 @@ bool import_trainer_adapters(TrainerJob& job, const std::string& config) {
       is_said(linear) ? linear : job.role("training.adapters.targets", "lora_target_modules");
   if (targets == nullptr) targets = job.role("training.adapters.targets", "target");
   const std::string which = first_word(targets);
-  // All linear products: no list is needed.
   const bool all = which == "all" || which == "all-linear" || targets == linear;
   set_adapters(
       {.rank = job.role("training.adapters.rank"),
@@ -323,7 +319,6 @@ bool import_trainer_adapters(TrainerJob& job, const std::string& config) {
        .usual = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"},
        .gated = is_gated(config)},
       job.args, job.draft);
-  // ms-swift's own default.
   if (job.form.framework == Framework::ms_swift && job.role("training.adapters.dropout") == nullptr)
     job.draft.set("training.adapters.dropout", true, {}, "0.05 unless given");
   if (targets == nullptr || all)
@@ -458,7 +453,6 @@ void refuse_of_accelerate(const std::vector<Setting>& all, Draft& draft) {
        "replicas of sharded groups"}};
   for (const Setting& setting : all) {
     const auto* found = std::ranges::find(refused, setting.name, &Refused::name);
-    // Between blanks, so that one word is not found inside another.
     const std::string word = " " + first_word(&setting) + " ";
     if (found == std::end(refused) || draft.given(found->key) || !is_said(&setting) ||
         holds(" " + std::string(found->neutral) + " ", word))
@@ -576,13 +570,11 @@ std::string_view trainer_yaml_form(const std::string& text) {
   const bool named = line("model_name_or_path:");
   if (line("finetuning_type:") || (named && (line("cutoff_len:") || line("template:"))))
     return "llama-factory";
-  // Scripts with these keys have another loop around the model.
   const bool other = line("with_tracking:") || line("use_slow_tokenizer:");  // open-instruct
   return named && !other && line("per_device_train_batch_size:") ? "trainer" : std::string_view();
 }
 
 std::string_view trainer_shell_form(const std::string& path, const std::string& text) {
-  // Told by the program that is started, then by flags that only the Trainer has.
   if (holds(text, "swift sft") || holds(text, "swift pt") || holds(text, "swift/cli/sft.py"))
     return "ms-swift";
   const auto refuse = [&](const std::string& what) { throw InputError({{{path}, {}, what}}); };
