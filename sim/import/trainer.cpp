@@ -79,7 +79,6 @@ void import_trainer_batch(TrainerJob& job) {
               of_rank * count * std::max<std::int64_t>(*job.devices / job.tp / job.cp, 1),
               {micro, steps}, "micro x accumulation x DP");
   const Setting* length = job.role("training.sequence");
-  // Some forms have a default length, others leave it to the tokenizer.
   if (length == nullptr && job.form.sequence == 0 && !draft.given("training.sequence"))
     draft.wrong({{job.path},
                  "training.sequence",
@@ -87,7 +86,6 @@ void import_trainer_batch(TrainerJob& job) {
   else if (length != nullptr || job.form.sequence > 0)
     draft.set("training.sequence", job.count(length, job.form.sequence), {length});
   const Setting* packed = job.role("schedule.data.documents");
-  // Padded samples take less time than full ones.
   if (!is_said(packed))
     draft.note({length == nullptr ? Place{job.path} : length->place, "training.sequence",
                 "is the longest sample: without packing most are shorter, which the file does not "
@@ -290,7 +288,6 @@ bool import_trainer_adapters(TrainerJob& job, const std::string& config) {
   const Setting* packed = job.role("training.adapters.frozen");
   const bool absent =
       job.form.framework == Framework::ms_swift || job.form.framework == Framework::llama_factory;
-  // Two frameworks train adapters unless told otherwise, the others whole models.
   const std::string name = kind == nullptr ? (absent ? "lora" : "full") : first_word(kind);
   if (name == "full" || (name != "lora" && !is_said(kind))) return false;
   const bool known = name == "lora" || name == "qlora" || kind->name.starts_with("--use_");
@@ -483,7 +480,6 @@ void add_accelerate(const std::string& path, Launch& launch, Draft& draft) {
   };
   const auto add = [&](const std::string& flag, const std::string& word, const Setting& from) {
     if (!named(flag)) launch.settings.push_back({flag, {word}, from.place, false, from.name});
-    // The command line counts before the file.
   };
   if (const Setting* size = find("num_processes"); size != nullptr && !launch.devices)
     launch.devices = *size;
@@ -495,7 +491,6 @@ void add_accelerate(const std::string& path, Launch& launch, Draft& draft) {
   const Setting* reshard = find("fsdp_config.fsdp_reshard_after_forward");
   const bool second = reshard != nullptr && !is_said(reshard);
   const Setting* host = find("fsdp_config.fsdp_offload_params");
-  // Offloading implies sharding; without resharding it is zero 2.
   if (kind == "FSDP")
     add("--fsdp",
         is_said(host)         ? "offload"
@@ -563,8 +558,6 @@ std::string_view trainer_yaml_form(const std::string& text) {
   const auto line = [&](const std::string& words) {
     return text.starts_with(words) || holds(text, "\n" + words);
   };
-  // accelerate's file only says how processes start; the others are told by keys that only they
-  // have.
   if (line("compute_environment:") && line("distributed_type:")) return "accelerate";
   if (line("base_model:") && (line("sequence_len:") || line("micro_batch_size:"))) return "axolotl";
   const bool named = line("model_name_or_path:");
