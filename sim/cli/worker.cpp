@@ -204,7 +204,7 @@ void WorkerLoop::start_waiting() {
         ++next;
         continue;
       }
-      // A request that may not start blocks those behind it, or a large one would wait for ever.
+      // Requests of a kind start in the order in which they came.
       if (!may_start(*next)) break;
       start(*next);
       next = waiting_.erase(next);
