@@ -22,11 +22,9 @@ FileKind kind_of(const std::string& path, const SearchPath& search) {
 Outcome validate(const ValidateOptions& options) {
   const SearchPath search = default_search_path(options.presets);
   Outcome outcome;
-  // All files are read whatever is wrong with the first: one run lists all errors.
   for (const std::string& file : options.files) {
     try {
       const FileKind kind = kind_of(file, search);
-      // Other kinds of files have no job that a launch option could be of.
       const bool job = kind == FileKind::scenario || kind == FileKind::check;
       const std::vector<std::string> overrides =
           job ? launch_overrides(file, options.overrides, options.launch, search)
