@@ -104,17 +104,6 @@ TEST(SpeedProfile, AgreesWithStepping) {
   }));
 }
 
-TEST(SpeedProfile, ChangesAtTheNextChangeAndNotBefore) {
-  EXPECT_TRUE(rc::check([] {
-    const auto throttling = any_throttling();
-    const SpeedProfile p = profile_of(throttling);
-    RC_ASSERT(next > start);
-    for (double now = start; now < std::min(next, start + 50); now += step)
-      RC_ASSERT(p.factor_at(now) == p.factor_at(start));
-    if (next < infinity) RC_ASSERT(p.factor_at(next) == factor_by_definition(throttling, next));
-  }));
-}
-
 TEST(SpeedProfile, WorkAddsUpForAnyNumbers) {
   const auto real = [](double low, double high) {
     return low + (high - low) * (*rc::gen::inRange(0, 1000003)) / 1000003;
