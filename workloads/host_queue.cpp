@@ -9,7 +9,7 @@ namespace stepcast {
 
 namespace {
 
-/// This much room for starts is kept where there are none.
+/// So much room for starts is kept where there are none.
 constexpr std::size_t few_starts = 8;
 
 }  // namespace
@@ -149,7 +149,7 @@ void HostQueue::keep_start(const Start& start) {
   start_at(next_start_++) = start;
 }
 
-// It stands near the front, because the oldest runs are asked first.
+// Near the front, because the oldest runs are asked first.
 const HostQueue::Start& HostQueue::start_of(std::uint64_t run) {
   std::uint64_t number = first_start_;
   while (start_at(number).run < run) ++number;

@@ -69,7 +69,7 @@ class Runs {
     return scenarios_[a].sha256 == scenarios_[b].sha256 &&
            order_[a]->load_steps == order_[b]->load_steps;
   }
-  /// They are in the order of the indices, behind prepare.
+  /// In the order of the indices, behind prepare.
   std::vector<RunResult> results(int workers) const {
     std::vector<const Scenario*> given;
     given.reserve(scenarios_.size());

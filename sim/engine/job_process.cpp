@@ -17,7 +17,7 @@
 namespace stepcast {
 namespace {
 
-// These sanitizers reserve terabytes of addresses.
+// Some sanitizers reserve terabytes of addresses.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool limits_memory = false;
 #else

@@ -304,7 +304,6 @@ Truth Shell::run_loop(const Command& command) {
   const Branch& branch = command.branches.front();
   Truth last = Truth::yes;
   ++loops_;
-  // Loops run until their condition is known to fail: a bound on rounds replaces a proof.
   for (std::size_t round = 0; !state_.leaves(); ++round) {
     if (round > most_rounds)
       refuse(sources_, command.origin, "goes round without an end, allowed: 1000 times");

@@ -234,7 +234,7 @@ void Shell::set_options(const std::vector<Traced>& words, std::uint32_t origin) 
       if (name == "e" || name == "errexit") state_.failure_ends = on;
       if (name == "u" || name == "nounset") state_.unset_ends = on;
       if (name == "pipefail") state_.pipes_fail = on;
-      // These change how all that follows is read.
+      // Options that change how all that follows is read.
       if (name == "n" || name == "k" || name == "t" || name == "noexec" || name == "keyword" ||
           name == "onecmd" || name == "posix")
         refuse(sources_, words[i].origin(origin), "sets " + name + ", which is not followed");

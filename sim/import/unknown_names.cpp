@@ -287,7 +287,6 @@ void refuse_without_model(const Launch& launch, const Draft& draft) {
   const bool said = std::ranges::any_of(launch.settings, [&](const Setting& setting) {
     return std::ranges::find(sizes, setting.name) != std::end(sizes);
   });
-  // A given model says the sizes itself.
   if (said || launch.program.empty() || draft.given("model")) return;
   const auto fail = [&](const std::string& what) {
     throw InputError({{{launch.file}, {}, "launches " + launch.program + what}});

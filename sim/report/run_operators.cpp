@@ -244,7 +244,7 @@ const char* name(KernelClass which) {
 }
 
 KernelClass class_of(const Operator& op) {
-  // These have no role, as nothing else looks for them.
+  // No role of their own, as nothing else looks for them.
   const auto begins = [&](const char* text) { return op.name.starts_with(text); };
   if (begins("optimizer") || begins("gradient norm")) return KernelClass::optimizer;
   if (begins("sort") || begins("unsort")) return KernelClass::routing;

@@ -5,7 +5,7 @@
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 
-/// These figures follow from a forecast, for every form of report. Definitions: docs/formats.md.
+/// Figures that follow from a forecast, for every form of report. Definitions: docs/formats.md.
 namespace stepcast {
 
 /// Whether the fullest stage fits its device; tight: measured peaks of such forecasts lie on both

@@ -23,7 +23,7 @@ struct AttentionLoads {
   /// The share of the pairs of whole sequences, over all ranks and micro-batches.
   double mean_pairs() const;
   double mean_tokens() const;
-  /// These loads are the same work in all slots.
+  /// Loads that are the same work in all slots.
   AttentionLoads evened() const;
 };
 

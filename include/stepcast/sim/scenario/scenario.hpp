@@ -97,7 +97,7 @@ struct Scenario {
   std::vector<StageOrder> orders() const;
 };
 
-/// This reads, merges and checks. Throws InputError with every error of the file at once.
+/// Reads, merges and checks. Throws InputError with every error of the file at once.
 /// `overrides` are `path.to.key=value` texts.
 Scenario read_scenario(const std::string& path, const std::vector<std::string>& overrides,
                        const SearchPath& search);
