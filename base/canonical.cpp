@@ -78,10 +78,6 @@ class CanonicalWriter : public ValueVisitor {
   void section(std::string_view key, std::string_view doc, const Body& body) override {
     if (is_wanted(key)) ValueVisitor::section(key, doc, body);
   }
-  void optional_section(std::string_view key, std::string_view doc, bool& present,
-                        const Body& body) override {
-    section_or(key, doc, "none", present, body);
-  }
   void section_or(std::string_view key, std::string_view doc, std::string_view word, bool& present,
                   const Body& body) override {
     if (present) return section(key, doc, body);

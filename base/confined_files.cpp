@@ -32,11 +32,14 @@ bool is_confined() { return allowed().has_value(); }
 bool may_read(const fs::path& path) {
   if (!allowed()) return true;
   std::error_code failure;
+  // The real path, so that a link inside an allowed folder cannot lead out of it.
   const fs::path real = fs::canonical(path, failure);
   if (failure) return false;
   const fs::file_status status = fs::status(real, failure);
+  // Devices and pipes could block or never end.
   if (!fs::is_regular_file(status) && !fs::is_directory(status)) return false;
   return std::ranges::any_of(*allowed(), [&](const fs::path& folder) {
+    // Component by component: /presets-of-others does not lie in /presets.
     return std::ranges::mismatch(folder, real).in1 == folder.end();
   });
 }
@@ -71,6 +74,7 @@ std::uintmax_t size_of(const fs::path& file) {
 std::optional<std::string> bytes_of(const fs::path& file) {
   if (!is_file(file)) return {};
   std::ifstream stream{file, std::ios::binary};
+  // A directory opens as a stream on some systems and fails only when it is read.
   if (!stream) return {};
   std::string text, block(1U << 16U, '\0');
   while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) ||
@@ -88,6 +92,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   for (fs::directory_iterator entry(place, failure), end; !failure && entry != end;
        entry.increment(failure))
     if (may_read(entry->path())) entries.push_back(entry->path());
+  // Folders have no order, and results may not depend on one.
   std::ranges::sort(entries);
   return entries;
 }

@@ -428,9 +428,11 @@ void merge(Node& base, Node over) {
 
 void set_value(Node& root, std::string_view path, Node value) {
   std::string at(path);
+  // A word under a key that takes a preset is the file that it extends.
   if (value.extended && !preset_path(at).empty()) at = preset_path(at);
   if (value.extended) value.text.clear();
   Node* target = &root;
+  // Mappings on the way are made, as if the document had them.
   for (const std::string& part : split_path(at)) target = &descend(*target, part, value.place);
   std::vector<Diagnostic> wrong;
   merge_at(at, *target, std::move(value), wrong);

@@ -165,6 +165,7 @@ std::optional<Place> set(std::string& text, const std::string& name, const Assig
 Assignment read(const std::string& text) {
   const std::size_t equals = std::min(text.find('='), text.size());
   Assignment a{.path = text.substr(0, equals), .keys = {}, .value = {}};
+  // Empty parts are found below: `a..b` and `.a` are no paths.
   for (std::size_t begin = 0; begin <= a.path.size();) {
     const std::size_t end = std::min(a.path.find('.', begin), a.path.size());
     a.keys.push_back(a.path.substr(begin, end - begin));

@@ -44,6 +44,7 @@ std::string visible(std::string_view text) {
   std::string out;
   while (!text.empty()) {
     const std::size_t length = control_length(text);
+    // Only control characters are shown as numbers; letters of any language stay.
     if (length == 0) {
       out += text[0];
       text.remove_prefix(1);

@@ -48,20 +48,4 @@ double normal_number(std::uint64_t seed, std::uint32_t rank, std::uint32_t strea
   return radius(bits[0]) * std::cos(angle(bits[1]));
 }
 
-/// Calls that do not wait for each other overlap in the processor, so that each function has a loop
-/// of its own.
-void normal_numbers(std::span<const std::uint64_t> seeds, std::uint32_t rank, std::uint32_t stream,
-                    std::uint64_t index, std::span<double> numbers) {
-  constexpr std::size_t at_once = 8;
-  std::array<std::array<std::uint64_t, 2>, at_once> bits;
-  std::array<double, at_once> cosines;
-  for (std::size_t first = 0; first < seeds.size(); first += at_once) {
-    const std::size_t count = std::min(at_once, seeds.size() - first);
-    for (std::size_t i = 0; i < count; ++i)
-      bits[i] = random_bits(seeds[first + i], rank, stream, index);
-    for (std::size_t i = 0; i < count; ++i) cosines[i] = std::cos(angle(bits[i][1]));
-    for (std::size_t i = 0; i < count; ++i) numbers[first + i] = radius(bits[i][0]) * cosines[i];
-  }
-}
-
 }  // namespace stepcast

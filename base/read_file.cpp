@@ -25,6 +25,7 @@ constexpr std::uintmax_t largest_file = 16U << 20U;
 
 std::string read_stream(std::istream& stream, const std::string& name, std::string_view format) {
   std::string text;
+  // In blocks, because the size of a pipe is not known before its end.
   std::array<char, 1U << 14U> block;  // not filled: most files are shorter
   while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) ||
          stream.gcount() > 0) {
@@ -80,14 +81,17 @@ std::string read_file(const fs::path& path, std::string_view format) {
   const std::string name = path.string();
   if (name.empty())
     refuse_file({}, "file name", "is empty, allowed: the path of " + std::string(format));
+  // Standard input can be read once, and several readers may ask for it.
   if (name == "-") return read_once(name, [&] { return read_stream(std::cin, "-", format); });
   std::error_code error;
   const fs::file_status status = status_of(path, error);
   const bool known = fs::exists(status);
+  // Told apart because "does not exist" helps nobody whose folder may not be read.
   if (!known && error && error != std::errc::no_such_file_or_directory)
     refuse_file({name}, {}, "cannot be read: " + error.message());
   if (!known) refuse_file({name}, {}, "does not exist" + allowed);
   if (const char* kind = wrong_kind(status)) refuse_file({name}, {}, kind + allowed);
+  // Pipes are remembered as standard input is.
   if (fs::is_regular_file(status)) return read_open_file(path, format);
   return read_once(name, [&] { return read_open_file(path, format); });
 }

@@ -59,6 +59,7 @@ std::string ReportTable::markdown() const {
   std::string all = "|", rule = "|";
   for (const TableColumn& column : columns_) {
     all += " " + column.name + " |";
+    // Numbers to the right, words to the left.
     rule += column.words ? "---|" : "---:|";
   }
   all += "\n" + rule + "\n";

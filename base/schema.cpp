@@ -20,10 +20,6 @@ class SchemaWriter : public Visitor {
   void section(std::string_view key, std::string_view doc, const Body& body) override {
     add(key, doc, mapping(body));
   }
-  void optional_section(std::string_view key, std::string_view doc, bool& present,
-                        const Body& body) override {
-    section_or(key, doc, "none", present, body);
-  }
   void section_or(std::string_view key, std::string_view doc, std::string_view word, bool&,
                   const Body& body) override {
     add(key, doc,

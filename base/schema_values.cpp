@@ -157,6 +157,7 @@ void add_quantity(Json& values) {
 }
 
 Json all_shared_values() {
+  // Kept once under $defs, since hundreds of keys refer to them.
   Json values = Json::object();
   values["prefixed_count"] = pattern(number_pattern + "([kKMGTPE]|[KMGTPE]i)$");
   values["percentage"] = pattern(number_pattern + "%$");
@@ -204,6 +205,8 @@ Json words_schema(const std::vector<Option>& options) {
       plain.push_back(name);
     }
   }
+  // One word or a call with a number: an enum where there are only words, because editors complete
+  // those.
   if (calls.empty()) return {{"enum", plain}};
   if (!plain.empty()) calls.insert(calls.begin(), Json{{"enum", plain}});
   return {{"anyOf", calls}};

@@ -76,11 +76,6 @@ void Section::section(std::string_view key, std::string_view, const Body& body) 
            joined(needed));
 }
 
-void Section::optional_section(std::string_view key, std::string_view doc, bool& present,
-                               const Body& body) {
-  section_or(key, doc, "none", present, body);
-}
-
 void Section::section_or(std::string_view key, std::string_view, std::string_view word,
                          bool& present, const Body& body) {
   const Node* node = take(key);
@@ -179,6 +174,7 @@ void Section::entries(const Node& node, const std::string& path,
 
 void Section::paths(std::string_view key, std::string_view, const PathMap& map) {
   const Node* node = take(key);
+  // Set in any case, as the caller's pointer may be of an earlier reading.
   *map.found = nullptr;
   if (node == nullptr) return;
   if (node->kind == Node::Kind::mapping) {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "read_value.hpp"
+#include "stepcast/base/errors.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 
@@ -15,6 +16,7 @@ std::string range_text(const Range& range, std::string_view unit) {
     const bool plain = std::abs(v) < 1e15 && v == std::floor(v);  // 100000, not 1e+05
     return (plain ? std::to_string(static_cast<std::int64_t>(v)) : shortest(v)) + std::string(unit);
   };
+  // A range of one value is said as that value.
   if (range.low == range.high) return number(range.low);
   if (low && high && !range.low_open) return number(range.low) + " to " + number(range.high);
   std::string text;
@@ -47,6 +49,16 @@ std::vector<Option> Choice::words() const {
   for (std::size_t i = 0; i < options.size(); ++i)
     if (!is_table(i) && !is_set(i)) words.push_back(options[i]);
   return words;
+}
+
+Choice choice_of_name(std::string& target, std::vector<Option> options) {
+  const auto index = [&target, options] {
+    const auto found = std::ranges::find(options, target, &Option::name);
+    expects(found != options.end(), "a name of the table");
+    return static_cast<std::size_t>(found - options.begin());
+  };
+  const auto take = [&target, options](std::size_t i) { target = options[i].name; };
+  return {std::move(options), index, take};
 }
 
 std::string quoted(const Node& node) {

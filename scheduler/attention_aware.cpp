@@ -144,6 +144,7 @@ double costliest_slot(const PackedBatch& batch) {
 
 std::vector<std::vector<Pack>> slots_as_they_are(const PackedBatch& batch) {
   std::vector<std::vector<Pack>> slots;
+  // Replicas outside, micro-batches inside: the order in which slots are numbered everywhere.
   for (std::int64_t r = 0; r < batch.shape.replicas; ++r)
     for (std::int64_t m = 0; m < batch.shape.micro_batches; ++m) {
       const auto slot = batch.slot(r, m);

@@ -10,6 +10,8 @@ constexpr Range tokens = between(1, 1 << 30);
 constexpr Range seed_range = between(0, 9007199254740992);  // 2^53
 
 void describe(Visitor& visitor, DocumentSpec& spec) {
+  // Each distribution has its own keys; the file's lengths are taken in its order, so that a run
+  // can be repeated.
   using Distribution = DocumentSpec::Distribution;
   auto which = static_cast<std::size_t>(spec.distribution);
   const auto as = [&spec](Distribution d) { spec.distribution = d; };
@@ -37,24 +39,12 @@ void describe(Visitor& visitor, DocumentSpec& spec) {
 }  // namespace
 
 void describe(Visitor& visitor, DataSpec& spec) {
-  bool present = spec.documents.has_value();
-  visitor.optional_section("documents", "lengths of the documents; none: full sequences", present,
-                           [&](Visitor& v) {
-                             if (!spec.documents) spec.documents.emplace();
-                             describe(v, *spec.documents);
-                           });
-  if (!present) spec.documents.reset();
+  optional_part(visitor, "documents", "lengths of the documents; none: full sequences",
+                spec.documents, [](Visitor& v, auto& part) { describe(v, part); });
   std::vector<Option> options;
-  // A choice wants an index, the spec keeps the name: both ways go over the table.
   for (const Packing& known : packings()) options.push_back({known.name});
-  const Choice names{options,
-                     [&] {
-                       const auto found = std::ranges::find(options, spec.packing, &Option::name);
-                       expects(found != options.end(), "a packing of the table");
-                       return static_cast<std::size_t>(found - options.begin());
-                     },
-                     [&](std::size_t i) { spec.packing = options[i].name; }};
-  visitor.field({"packing", names, "how documents fill sequences (docs/models/packing.md)"});
+  visitor.field({"packing", choice_of_name(spec.packing, options),
+                 "how documents fill sequences (docs/models/packing.md)"});
   visitor.field({"mask", choice(spec.mask, {{"causal"}, {"document"}}),
                  "what attention sees: the sequence so far, or the document so far"});
   visitor.field({"context_split", choice(spec.context_split, {{"zigzag"}, {"per_document"}}),

@@ -82,6 +82,7 @@ std::string draw_text(const Drawing& drawing, std::size_t width) {
   constexpr std::size_t least_width = 40;
   const std::size_t margin = fmt::format("  stage {}  ", drawing.orders.size() - 1).size();
   const std::size_t room = std::max(width, least_width) - margin;
+  // One scale for all stages, so that columns are dates; the margin is as wide as the longest head.
   const double scale = scale_of(drawing.times, room);
   const std::size_t columns = std::min(room, column(drawing.times.makespan, scale));
   std::string text;

@@ -126,6 +126,8 @@ StageOrder dualpipe_v_order(const PipelineShape& shape, Stage stage) {
 }
 
 std::string dualpipe_rule(const PipelineShape& shape) {
+  // Stages pair up from both ends, and each direction takes half of the micro-batches (DeepSeek-V3,
+  // section 3.2.1).
   if (shape.stages % 2 != 0) {
     return "needs an even number of stages, pp is " + std::to_string(shape.stages) +
            ", allowed: pp 2, 4, 6, ...";

@@ -25,6 +25,7 @@ OrderRun::Product OrderRun::product_of(UnitKind kind) {
   switch (kind) {
     case UnitKind::forward:
       return Product::output;
+    // A whole backward sends on its input gradient; the weight's stays on the stage.
     case UnitKind::backward:
     case UnitKind::backward_input:
       return Product::input_gradient;

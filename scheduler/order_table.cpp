@@ -27,6 +27,8 @@ void describe(Visitor& visitor, TableFile& file) {
   visitor.field({"micro_batches", &file.micro_batches, "micro-batches of a step", count, true});
   visitor.field({"chunks", &file.chunks, "chunks per stage", count});
   visitor.field({"slices", &file.slices, "slices of the sequence of a micro-batch", count});
+  // The map from chunks to the model belongs to an order: the same letters mean other dependencies
+  // on a V.
   visitor.field({"placement", choice(file.placement, {{"loop"}, {"v_shape"}, {"bidirectional"}}),
                  "which part of the model the chunks of a stage hold"});
   visitor.field({"orders", &file.orders, "units of each stage, F0 B0 ...", {}, true});
@@ -154,6 +156,7 @@ void describe_order_file(Visitor& visitor) {
 ParsedOrder parse_order(std::string_view text) {
   constexpr std::string_view blanks = " \t\n";
   ParsedOrder parsed;
+  // By hand and not by a stream: views into the text let an error quote the word.
   while (true) {
     const std::size_t begin = text.find_first_not_of(blanks);
     if (begin == std::string_view::npos) return parsed;

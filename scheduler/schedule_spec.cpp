@@ -15,15 +15,7 @@ std::vector<Option> schedule_options() {
 }  // namespace
 
 void describe(Visitor& visitor, ScheduleSpec& spec) {
-  const std::vector<Option> options = schedule_options();
-  Choice pipeline{options,
-                  [&] {
-                    const auto found = std::ranges::find(options, spec.pipeline, &Option::name);
-                    // 0 stands for auto in the spec and for "not given" in the file.
-                    expects(found != options.end(), "a schedule of the table");
-                    return static_cast<std::size_t>(found - options.begin());
-                  },
-                  [&](std::size_t i) { spec.pipeline = options[i].name; }};
+  Choice pipeline = choice_of_name(spec.pipeline, schedule_options());
   // A table of orders takes the place of a name (order_table.hpp).
   pipeline.file = &spec.table;
   visitor.field({"pipeline", pipeline,

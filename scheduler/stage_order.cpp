@@ -82,6 +82,8 @@ bool is_moment(const StageOrder& order, std::size_t i) {
 std::vector<int> in_flight(const StageOrder& order, std::int64_t chunks) {
   std::vector<int> held(static_cast<std::size_t>(chunks)), peak(held.size());
   for (const Unit& unit : order) {
+    // Activations are kept from a forward to the unit that needs them last; peaks of chunks need
+    // not fall together.
     int& now = held[unit.chunk.value];
     now += held_change(unit.kind);
     peak[unit.chunk.value] = std::max(peak[unit.chunk.value], now);

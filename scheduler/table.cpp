@@ -8,6 +8,8 @@ namespace stepcast {
 const std::vector<PipelineSchedule>& pipeline_schedules() {
   using enum ChunkPlacement;
   constexpr CountRange two{2, 2}, several{2, any_count}, any{1, any_count};
+  // `rule` refuses shapes that an order does not have, `turns` says how forwards and backwards
+  // follow each other, `pairs` that a forward and a backward run at once.
   static const std::vector<PipelineSchedule> table{
       {.name = "gpipe", .order = gpipe_order, .rule = plain_rule, .turns = Turns::apart},
       {.name = "1f1b", .order = one_f_one_b_order, .rule = plain_rule, .turns = Turns::alternating},

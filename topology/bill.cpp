@@ -103,9 +103,12 @@ Bill bill_of(const Fabric& fabric) {
   const CostSpec& costs = *cluster.costs;
   Bill bill;
   bill.facility = costs.facility;
+  // Parts of which the cluster has none get no row, so that a bill adds up to what it shows.
   const auto add = [&](const char* part, const CostItem& item, double count) {
     if (count > 0) bill.rows.push_back({part, count, item.price, item.power});
   };
+  // Counted from the fabric's graph, not from the keys: degraded or absent tiers are counted as
+  // they are.
   const NetworkParts network = network_parts(fabric, costs.switch_ports);
   add("device", costs.device, static_cast<double>(fabric.devices()));
   add("node", costs.node, static_cast<double>(fabric.nodes()));

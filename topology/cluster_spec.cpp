@@ -17,6 +17,8 @@ constexpr Range size_range = between(0, 1e18);
 constexpr Range ratio_range = between(1e-3, 1e3);
 
 void describe(Visitor& visitor, DeviceSpec& spec) {
+  // Peaks and capacities are required and without default: a device that nobody described must not
+  // get numbers.
   visitor.field({"name", Identifier{&spec.name}, "name of the device", any_number(), true});
   visitor.field(
       {"vendor", Identifier{&spec.vendor}, "who makes it; rules of frameworks ask for it"});
@@ -77,6 +79,7 @@ Fabric& as(NodeFabric& fabric) {
 }
 
 void describe(Visitor& visitor, NodeFabric& fabric) {
+  // Fabrics differ in their keys, so that `kind` comes first and says which may stand beside it.
   std::size_t kind = fabric.index();
   visitor.alternatives(
       "kind",
@@ -126,6 +129,8 @@ void describe(Visitor& visitor, NodeFabric& fabric) {
 }
 
 void describe(Visitor& visitor, RingProtocolSpec& spec) {
+  // Start and latencies add up to the alpha of alpha-beta, the two fractions scale its beta
+  // (docs/models/collectives.md).
   visitor.field({"start", &spec.start, "each ring or tree, once", time_range});
   visitor.field({"step_latency", &spec.step_latency, "one step between nodes", time_range});
   visitor.field({"node_step_latency", &spec.node_step_latency,
@@ -149,6 +154,8 @@ void describe(Visitor& visitor, HeldCores& spec) {
 }
 
 void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
+  // Latencies and fractions are of one library: each preset has those of its own
+  // (docs/models/collectives.md).
   visitor.field({"library", choice(spec.library, {{"hccl"}, {"nccl"}}),
                  "whose selection communication.algorithm auto follows"});
   visitor.field({"all_to_all", choice(spec.exchange, {{"staged"}, {"pipeline"}}),
@@ -201,15 +208,8 @@ void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
                   "cube cores that the kernel of an exchange holds while it runs; what is computed "
                   "beside it lacks them",
                   [&](Visitor& v) { describe(v, spec.cores); });
-  // A section that the file leaves out must be absent afterwards too, not one of defaults: readers,
-  // writers and the schema all pass through here with the same visitor.
-  bool present = spec.ll128.has_value();
-  visitor.optional_section("ll128", "NCCL's protocol for small chunks of rings and trees", present,
-                           [&](Visitor& v) {
-                             if (!spec.ll128) spec.ll128.emplace();
-                             describe(v, *spec.ll128);
-                           });
-  if (!present) spec.ll128.reset();
+  optional_part(visitor, "ll128", "NCCL's protocol for small chunks of rings and trees", spec.ll128,
+                [](Visitor& v, auto& part) { describe(v, part); });
 }
 
 /// What rows a range was taken from.
@@ -228,43 +228,26 @@ void describe(Visitor& visitor, ClassRange& spec) {
 }
 
 void describe(Visitor& visitor, ForecastInterval& spec) {
+  // A class that has no numbers of its own falls back to the wider one: experts to all steps, plain
+  // questions to the others.
   describe(visitor, spec.steps);
-  bool experts = spec.experts.has_value();
-  visitor.optional_section("experts", "the same for models with experts; none: as the others",
-                           experts, [&](Visitor& v) {
-                             if (!spec.experts) spec.experts.emplace();
-                             describe(v, *spec.experts);
-                           });
-  if (!experts) spec.experts.reset();
-  bool memory = spec.memory.has_value();
-  visitor.optional_section(
-      "memory", "measured over forecast memory of the fullest device; none: not known", memory,
-      [&](Visitor& v) {
-        if (!spec.memory) spec.memory.emplace();
-        v.field({"low", &spec.memory->low, "one measured peak of ten is below", positive(), true});
-        v.field(
-            {"high", &spec.memory->high, "one measured peak of ten is above", positive(), true});
-        describe_class(v, *spec.memory);
+  const auto described = [](Visitor& v, auto& part) { describe(v, part); };
+  constexpr std::string_view experts = "the same for models with experts; none: as the others";
+  optional_part(visitor, "experts", experts, spec.experts, described);
+  optional_part(
+      visitor, "memory", "measured over forecast memory of the fullest device; none: not known",
+      spec.memory, [](Visitor& v, auto& memory) {
+        v.field({"low", &memory.low, "one measured peak of ten is below", positive(), true});
+        v.field({"high", &memory.high, "one measured peak of ten is above", positive(), true});
+        describe_class(v, memory);
       });
-  if (!memory) spec.memory.reset();
-  bool plain = spec.plain.has_value();
-  visitor.optional_section(
-      "plain", "of questions whose framework is assumed or partly assumed; none: as the others",
-      plain, [&](Visitor& v) {
-        if (!spec.plain) spec.plain.emplace();
-        describe(v, *spec.plain);
-        bool with_experts = spec.plain_experts.has_value();
-        v.optional_section("experts", "the same for models with experts; none: as the others",
-                           with_experts, [&](Visitor& inner) {
-                             if (!spec.plain_experts) spec.plain_experts.emplace();
-                             describe(inner, *spec.plain_experts);
-                           });
-        if (!with_experts) spec.plain_experts.reset();
-      });
-  if (!plain) {
-    spec.plain.reset();
-    spec.plain_experts.reset();
-  }
+  optional_part(visitor, "plain",
+                "of questions whose framework is assumed or partly assumed; none: as the others",
+                spec.plain, [&](Visitor& v, auto& plain) {
+                  describe(v, plain);
+                  optional_part(v, "experts", experts, spec.plain_experts, described);
+                });
+  if (!spec.plain) spec.plain_experts.reset();
 }
 
 /// All keys but `kinds`.
@@ -278,25 +261,15 @@ void describe_one_kind(Visitor& visitor, ClusterSpec& spec) {
     v.field({"devices", &spec.node_devices, "devices of one node", count, true});
     v.section("fabric", "what joins them", [&](Visitor& w) { describe(w, spec.node_fabric); });
   });
-  bool present = spec.super_node.has_value();
-  visitor.optional_section("super_node", "nodes joined by a fabric of their own", present,
-                           [&](Visitor& v) {
-                             if (!spec.super_node) spec.super_node.emplace();
-                             describe_super_node(v, *spec.super_node);
-                           });
-  if (!present) spec.super_node.reset();
+  optional_part(visitor, "super_node", "nodes joined by a fabric of their own", spec.super_node,
+                describe_super_node);
   visitor.section("network", "what joins nodes and super-nodes",
                   [&](Visitor& v) { describe_network(v, spec.network); });
   visitor.section("collectives", "collective communication library",
                   [&](Visitor& v) { describe(v, spec.collectives); });
-  bool interval = spec.interval.has_value();
-  visitor.optional_section("interval",
-                           "measured over forecast step times, for step_time_s_low and _high",
-                           interval, [&](Visitor& v) {
-                             if (!spec.interval) spec.interval.emplace();
-                             describe(v, *spec.interval);
-                           });
-  if (!interval) spec.interval.reset();
+  optional_part(visitor, "interval",
+                "measured over forecast step times, for step_time_s_low and _high", spec.interval,
+                [](Visitor& v, auto& part) { describe(v, part); });
   describe_fleet(visitor, spec.fleet);
   visitor.field({"devices", &spec.devices, "size of the cluster, a whole number of nodes", count});
 }

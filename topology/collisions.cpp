@@ -101,6 +101,8 @@ std::vector<double> two_choice_tails(const HashedParts& hashed, std::int64_t fir
 }  // namespace
 
 int routing_choices(NetworkSpec::Routing routing) {
+  // A hash offers one uplink, adaptive routing the freer one of two ("power of two choices"); ideal
+  // routing spreads each flow over all and collides never. docs/models/collisions.md.
   switch (routing) {
     case NetworkSpec::Routing::ideal:
       return 0;

@@ -13,6 +13,8 @@ void describe(Visitor& visitor, CostItem& item) {
 }
 
 void describe(Visitor& visitor, CostSpec& spec) {
+  // Currency and period have no default: they differ by contract, and a guess would look like a
+  // result.
   visitor.field({"currency", Identifier{&spec.currency}, "of all prices", any_number(), true});
   visitor.field({"amortisation", &spec.amortisation, "time over which prices are written off",
                  between(1, 1e10), true});
@@ -39,15 +41,11 @@ void describe(Visitor& visitor, CostSpec& spec) {
 }  // namespace
 
 void describe_costs(Visitor& visitor, std::optional<CostSpec>& spec) {
-  bool present = spec.has_value();
-  visitor.optional_section(
-      "costs",
-      "prices and power of the parts (docs/models/costs.md), the user's own; none: no bill",
-      present, [&](Visitor& v) {
-        if (!spec) spec.emplace();
-        describe(v, *spec);
-      });
-  if (!present) spec.reset();
+  // Without prices there is no bill, rather than one over zeros.
+  optional_part(
+      visitor, "costs",
+      "prices and power of the parts (docs/models/costs.md), the user's own; none: no bill", spec,
+      [](Visitor& v, auto& part) { describe(v, part); });
 }
 
 }  // namespace stepcast

@@ -8,6 +8,7 @@ constexpr double widest_device_sigma = 0.5;
 constexpr double slowest_of_fleet = 1000;
 
 void describe(Visitor& visitor, FleetSpec& fleet) {
+  // Sources of the usual numbers, and why a fleet differs at all: docs/models/spread.md.
   visitor.field({"device_sigma", &fleet.device_sigma,
                  "of the logarithm of a device's factor on its time",
                  between(0, widest_device_sigma)});
@@ -33,13 +34,9 @@ bool FleetSpec::flawless() const {
 }
 
 void describe_fleet(Visitor& visitor, std::optional<FleetSpec>& spec) {
-  bool present = spec.has_value();
-  visitor.section_or("fleet", "how devices differ (docs/models/spread.md); flawless: all are alike",
-                     "flawless", present, [&](Visitor& v) {
-                       if (!spec) spec.emplace();
-                       describe(v, *spec);
-                     });
-  if (!present) spec.reset();
+  optional_part(
+      visitor, "fleet", "how devices differ (docs/models/spread.md); flawless: all are alike", spec,
+      [](Visitor& v, auto& part) { describe(v, part); }, "flawless");
 }
 
 }  // namespace stepcast

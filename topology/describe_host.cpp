@@ -20,6 +20,7 @@ void describe(Visitor& visitor, OperatorClassTimes& times) {
 }
 
 void describe(Visitor& visitor, PcieTree& tree) {
+  // Bandwidth 0 stands for no tree, since most data sheets do not say how devices share their root.
   visitor.field(
       {"switch_devices", &tree.switch_devices, "devices behind one switch", host_devices});
   visitor.field(

@@ -29,6 +29,8 @@ void describe_leaves(Visitor& visitor, NetworkSpec& spec) {
 }
 
 void describe_pods(Visitor& visitor, NetworkSpec& spec) {
+  // A pod has the two tiers of a leaf-spine network, its core joins their spines: 0 leaves of a pod
+  // means that there is no third tier.
   visitor.field({"pod_leaves", &spec.pod_leaves,
                  "a third tier: leaves of one pod, below spines of its own; 0: the "
                  "spines join all leaves",
@@ -63,6 +65,8 @@ void describe_dragonfly_plus(Visitor& visitor, NetworkSpec& spec) {
 }
 
 void describe_topology(Visitor& visitor, NetworkSpec& spec) {
+  // Only the keys of the kind that is named may stand: a spine in a network without one is an error
+  // and not ignored.
   using Kind = NetworkSpec::Kind;
   auto kind = static_cast<std::size_t>(spec.kind);
   visitor.alternatives(

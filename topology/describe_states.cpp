@@ -10,6 +10,7 @@ constexpr double most_queue_pairs = 1024;
 constexpr double most_background = 0.99;
 
 void describe(Visitor& visitor, IdleClock& clock) {
+  // Memory has a clock of its own: only the share of the cores follows (docs/models/clocks.md).
   visitor.field({"speed", &clock.speed, "idle clock over that at work: 800 of 1800 MHz are 0.444",
                  between(0.01, 1), true});
   visitor.field(
@@ -22,6 +23,8 @@ void describe(Visitor& visitor, IdleClock& clock) {
 }
 
 void describe(Visitor& visitor, PowerCap& cap) {
+  // Draws are given over idle and as parts of the limit, so that one set of numbers serves devices
+  // of several limits.
   constexpr Range part = between(0, 1);
   visitor.field({"window", &cap.window,
                  "time at the power limit that a device can save up at most while it draws less",
@@ -44,20 +47,11 @@ void describe(Visitor& visitor, PowerSpec& power) {
                  "of node and building: factor on the power of the devices", between(1, 10)});
 }
 
-template <class Part>
-void optional_part(Visitor& visitor, std::string_view key, std::string_view doc,
-                   std::optional<Part>& part) {
-  bool present = part.has_value();
-  visitor.optional_section(key, doc, present, [&](Visitor& v) {
-    if (!part) part.emplace();
-    describe(v, *part);
-  });
-  if (!present) part.reset();
-}
-
 }  // namespace
 
 void describe_routing(Visitor& visitor, NetworkSpec& spec) {
+  // Collisions come from the hash: more queue pairs of a sender spread it, other jobs take uplinks
+  // before it.
   visitor.field({"routing", choice(spec.routing, {{"ideal"}, {"ecmp"}, {"adaptive"}}),
                  "how flows find an uplink: spread evenly; by a hash; the freer one of two that a "
                  "hash names (docs/models/collisions.md)"});
@@ -69,16 +63,17 @@ void describe_routing(Visitor& visitor, NetworkSpec& spec) {
 }
 
 void describe_states(Visitor& visitor, DeviceSpec& spec) {
+  const auto described = [](Visitor& v, auto& part) { describe(v, part); };
   optional_part(visitor, "idle_clock",
                 "a clock that falls without work (docs/models/clocks.md); none: it never does",
-                spec.idle_clock);
+                spec.idle_clock, described);
   optional_part(visitor, "power_cap",
                 "a clock that rises above that of efficiency.matmul.sustained after lighter work "
                 "(docs/models/clocks.md); none: it never does",
-                spec.power_cap);
+                spec.power_cap, described);
   optional_part(visitor, "power",
                 "what a device takes in a step (docs/models/clocks.md); none: no energy",
-                spec.power);
+                spec.power, described);
 }
 
 }  // namespace stepcast

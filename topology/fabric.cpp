@@ -296,7 +296,9 @@ LinkId Fabric::channel_link(LinkKind kind, std::uint32_t channel) const {
 }
 
 std::vector<LinkId> Fabric::channels_between(DeviceId a, DeviceId b) const {
+  // A dragonfly alone has channels between its routers; other fabrics go up and down through tiers.
   if (dragonfly_.empty()) return {};
+  // Minimal routes: at most one hop in the first group, one between groups and one in the last.
   const Dragonfly::Way way = dragonfly_.way(leaf_of(a), leaf_of(b));
   std::vector<LinkId> links;
   if (way.first) links.push_back(channel_link(LinkKind::local, *way.first));

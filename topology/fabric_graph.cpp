@@ -310,6 +310,7 @@ std::string fabric_dot(const Fabric& fabric) {
     const FabricEdge& e = graph[edge];
     text +=
         "  " + std::to_string(source(edge, graph)) + " -> " + std::to_string(target(edge, graph));
+    // Between a device and its NIC there is no link that could be loaded, and so no name.
     if (e.link != no_link)
       text += " [label=\"" + fabric.link_name(e.link) + " " + human(BytesPerSecond{e.bandwidth}) +
               "\"]";

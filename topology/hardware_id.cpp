@@ -6,6 +6,8 @@
 namespace stepcast {
 
 std::string hardware_id(const DeviceSpec& device) {
+  // What the data sheet says and nothing that was fitted: a device keeps its id when its
+  // efficiencies are measured anew.
   std::string sheet = device.generation + " ";
   for (const double number :
        {device.matmul_peak.value(), device.matmul_peak_fp8.value(), device.vector_peak.value(),

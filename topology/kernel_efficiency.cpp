@@ -8,6 +8,8 @@ constexpr Range cache_range = between(0, 1e18);
 constexpr Range some_keys = between(0, 1e9);
 
 void describe(Visitor& visitor, MatmulEfficiency& spec) {
+  // The time of a product from these numbers is in docs/models/operators.md: waves of tiles, fill
+  // of the pipeline, then the longer of computing and moving.
   visitor.field({"peak", &spec.peak,
                  "fraction of the cube peak that full waves of full tiles reach", fraction()});
   visitor.field({"tile_m", &spec.tile_m, "one side of the largest output tile", between(1, 65536)});
@@ -31,19 +33,16 @@ void describe(Visitor& visitor, MatmulEfficiency& spec) {
   visitor.field({"ramp", &spec.ramp, "start and drain of the kernel", ramp_range});
 }
 
-/// Numbers of FP8 that begin as those of the 16-bit kernel where the file has some of them.
+/// Numbers in FP8 that a file leaves out are those of the 16-bit kernel, not the defaults.
 void describe_fp8(Visitor& visitor, std::string_view key, std::string_view doc,
                   std::optional<MatmulEfficiency>& spec, const MatmulEfficiency& of) {
-  bool present = spec.has_value();
-  visitor.optional_section(key, doc, present, [&](Visitor& v) {
-    if (!spec) spec = of;
-    // Numbers in FP8 that a file leaves out are those of the 16-bit kernel, not the defaults.
-    describe(v, *spec);
-  });
-  if (!present) spec.reset();
+  optional_part(
+      visitor, key, doc, spec, [](Visitor& v, auto& part) { describe(v, part); }, "none", of);
 }
 
 void describe(Visitor& visitor, AttentionPass& spec) {
+  // Compared kernels differ by generation and direction; each number is of one kernel measured
+  // alone (docs/models/operators.md).
   visitor.field({"cube", &spec.cube,
                  "fraction of the cube peak, of the FP8 one in cudnn_mxfp8, at head size 128 and "
                  "long sequences",
@@ -71,15 +70,11 @@ void describe(Visitor& visitor, AttentionKernel& spec) {
 
 void describe(Visitor& visitor, std::string_view key, std::string_view doc,
               std::optional<AttentionKernel>& kernel) {
-  bool present = kernel.has_value();
-  visitor.optional_section(key, doc, present, [&](Visitor& v) {
-    if (!kernel) kernel.emplace();
-    describe(v, *kernel);
-  });
-  if (!present) kernel.reset();
+  optional_part(visitor, key, doc, kernel, [](Visitor& v, auto& part) { describe(v, part); });
 }
 
 void describe(Visitor& visitor, AttentionEfficiency& spec) {
+  // Generations that no training key names exist for published kernel tables.
   visitor.section("fused", "what training.attention fused runs: the device's usual library",
                   [&](Visitor& v) { describe(v, spec.fused); });
   describe(visitor, "flash_1", "FlashAttention 1", spec.flash_1);
@@ -102,6 +97,8 @@ void describe(Visitor& visitor, MemoryEfficiency& spec) {
   visitor.field({"peak", &spec.peak,
                  "fraction of the memory bandwidth that large elementwise kernels reach",
                  fraction()});
+  // Kinds without a number reach what elementwise kernels do; a better number may be given one by
+  // one.
   const auto part = [&](const char* key, std::optional<double>& target, const char* doc) {
     visitor.field({key, OptionalNumber{&target, "peak"}, doc, fraction()});
   };
@@ -113,6 +110,8 @@ void describe(Visitor& visitor, MemoryEfficiency& spec) {
        "the same of a norm of an inference library, a block of threads per token");
   part("block_activation", spec.block_activation,
        "the same of an activation of an inference library, a block of threads per token");
+  // A persistent kernel exists only where a library ships it for the device, so that it has no
+  // default to fall back to.
   const auto persistent = [&](const char* key, std::optional<double>& target, const char* doc) {
     visitor.field({key, OptionalNumber{&target, "none"}, doc, fraction()});
   };
@@ -142,6 +141,7 @@ void describe(Visitor& visitor, MemoryEfficiency& spec) {
 
 /// No kernel where the file has no numbers for that generation; fused has always some.
 const AttentionKernel* AttentionEfficiency::of(AttentionGeneration generation) const {
+  // A pointer and no copy, as this is asked for every attention operator.
   const auto given = [](const std::optional<AttentionKernel>& kernel) {
     return kernel ? &*kernel : nullptr;
   };
@@ -199,6 +199,8 @@ double MemoryEfficiency::fraction(VectorKind kind) const {
 }
 
 void describe(Visitor& visitor, EfficiencySpec& spec) {
+  // Kernels in FP8 begin with the numbers of the 16-bit kernel, which is why the latter is
+  // described before.
   visitor.section("matmul", "matrix products", [&](Visitor& v) { describe(v, spec.matmul); });
   describe_fp8(visitor, "matmul_fp8", "matrix products in FP8; none: as matmul", spec.matmul_fp8,
                spec.matmul);

@@ -20,6 +20,8 @@ void describe_wire(Visitor& visitor, LinkSpec& spec) {
 }  // namespace
 
 void describe_dimensions(Visitor& visitor, std::vector<GridDimension>& dimensions) {
+  // The first side changes fastest with the number of the device: neighbours along it have
+  // neighbouring numbers.
   visitor.list(
       "dimensions", "sides of the grid, the first one changing fastest with the device",
       dimensions.size(), [&](std::size_t size) { dimensions.resize(size); },
@@ -57,6 +59,8 @@ LinkSpec node_link(const NodeFabric& fabric) {
 }
 
 bool has_one_link_kind(const NodeFabric& fabric) {
+  // Groups have bridges beside their links, and each side of a torus or edge of a graph has a link
+  // of its own.
   return std::visit(
       Overloaded{[](const MeshFabric&) { return true; }, [](const SwitchFabric&) { return true; },
                  [](const GroupFabric&) { return false; }, [](const TorusFabric&) { return false; },

@@ -33,8 +33,12 @@ void describe(Visitor& visitor, ParallelPlan& plan) {
   visitor.field({"cp", &plan.cp, "context parallel size", size});
   visitor.field({"ep", &plan.ep, "expert parallel size", size});
   visitor.field({"etp", &plan.etp, "tensor parallel size inside an expert", size});
+  // The size that follows from the others, so that a file can be run on another number of devices
+  // without a change.
   visitor.field({"dp", OptionalCount{&plan.dp_given, "auto"},
                  "data parallel size; auto: devices / (tp*cp*pp)", size});
+  // Ulysses splits heads, a ring splits the sequence; hybrid does both
+  // (docs/models/context_parallel.md).
   Choice context = choice(plan.context_algorithm,
                           {{"ring"}, {"ulysses"}, {"allgather"}, {"hybrid", true, true}});
   context.number = &plan.ulysses_degree;
@@ -54,6 +58,7 @@ void describe(Visitor& visitor, ParallelPlan& plan) {
                  "with zero 3: ranks that share out a second copy of the weights, from which "
                  "backward passes gather (ZeRO++); 1: none",
                  size});
+  // A table has a row per chunk and a column per stage.
   Choice layers = choice(plan.layers, {{"auto"}, {"even"}, {"table"}});
   layers.table = &plan.layers_per_chunk;
   layers.table_option = static_cast<std::size_t>(ParallelPlan::Layers::table);

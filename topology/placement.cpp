@@ -204,6 +204,8 @@ std::vector<Rank> Placement::ends(Rank rank) const {
 }
 
 std::uint32_t Placement::expert_stride(ExpertDigit digit) const {
+  // Digits of a rank among experts, fastest first: inside an expert, over experts, then their
+  // replicas, shards before replicas.
   switch (digit) {
     case ExpertDigit::none:
     case ExpertDigit::etp:
@@ -221,6 +223,8 @@ std::uint32_t Placement::expert_stride(ExpertDigit digit) const {
 
 std::vector<Rank> Placement::group(GroupKind kind, Rank rank) const {
   expects(rank.value < world_, "the rank exists");
+  // One table says of each kind how its groups lie; the forms share code, so that a new kind is a
+  // row there.
   const GroupKindInfo row = info(kind);
   switch (row.form) {
     case GroupForm::grid:

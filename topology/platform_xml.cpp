@@ -118,6 +118,8 @@ void XmlWriter::find_leaves() {
 void XmlWriter::check_size() const {
   const auto all = static_cast<double>(fabric_.devices()), size = static_cast<double>(size_);
   const auto leaves = static_cast<double>(leaves_.size());
+  // Routes of each device: to the others of its node, and a few to NIC and leaf; between leaves all
+  // pairs. On a grid a device has routes along its sides alone.
   double inside = fabric_.of_platform() ? all - 1 : size - 1;
   if (grid_) {
     inside = 0;
@@ -138,6 +140,7 @@ std::size_t XmlWriter::add(Way way) {
 }
 
 XmlWriter::Links XmlWriter::working(const Links& links) const {
+  // A failed link is replaced by what its traffic takes instead; an empty detour leaves it out.
   Links all;
   for (const LinkId id : links) {
     const Links* instead = fabric_.detour(id);

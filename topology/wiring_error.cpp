@@ -80,6 +80,7 @@ Wrong graph_error(const GraphFabric& graph, std::int64_t devices, std::string& k
 }  // namespace
 
 Wrong wiring_error(const NodeFabric& fabric, std::int64_t devices, std::string& key) {
+  // Of other fabrics nothing can be wrong here: their links follow from the number of devices.
   if (const auto* torus = std::get_if<TorusFabric>(&fabric))
     return grid_error(torus->dimensions, devices, true, key);
   if (const auto* mesh = std::get_if<FullMeshFabric>(&fabric))

@@ -119,6 +119,8 @@ ParameterGroups adapter_parameters(const ModelSpec& model, const AdapterSpec& ad
 
 double largest_adapter(const ModelSpec& model, const AdapterSpec& adapters) {
   double width = 0;
+  // Joined adapters of one product are written side by side into one tensor, those apart one after
+  // the other: the sum of their widths or the widest of them counts.
   for (const AdapterPlace place : places) {
     const Product p = product(model, {}, place);
     double out = 0;

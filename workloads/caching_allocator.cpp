@@ -94,6 +94,8 @@ CachingAllocator::Handle CachingAllocator::new_block(const Block& block) {
 }
 
 void CachingAllocator::split(Handle handle, std::int64_t bytes) {
+  // The front keeps handle and address, so that who asked gets the lower part, as PyTorch's
+  // allocator cuts (CUDACachingAllocator.cpp); the rest goes back to its pool.
   const Block whole = blocks_[handle];
   const Handle left = new_block({.address = whole.address + bytes,
                                  .bytes = whole.bytes - bytes,

@@ -79,6 +79,8 @@ const std::vector<FusionPattern>& fusion_patterns() {
   };
   const std::vector<OperatorRole> norms{norm, post_norm, embedding_norm, hidden_norm};
   const std::vector<OperatorRole> norms_backward{norm_backward, post_norm_backward};
+  // `read` is what is left of the second operator's reads once it finds its input on chip; a source
+  // says of each row where a framework has the pattern.
   static const std::vector<FusionPattern> table{
       row({residual}, norms, 1.0 / 2, true, Fusion::pattern, fused_norms),
       row({post_norm}, {residual}, 1.0 / 3, false, Fusion::dvm, element_wise),

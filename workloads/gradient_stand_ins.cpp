@@ -16,6 +16,8 @@ Kinds kinds_of(const ModelSpec& model, const std::vector<LayerTable::Slice>& sli
     (parts.linear ? kinds.linear : kinds.attention) = true;
     (parts.moe ? kinds.experts : kinds.dense) = true;
   };
+  // Layers of the same parts hold parameters of the same shapes, so that one stand-in serves a kind
+  // wherever its layers are.
   for (const LayerTable::Slice& slice : slices) {
     for (std::int64_t i = 0; i < slice.count; ++i) add(parts_of(model, slice.first + i));
     if (slice.mtp > 0) add({mtp_is_moe(model)});

@@ -9,7 +9,7 @@ namespace stepcast {
 
 namespace {
 
-/// This much room for starts is kept where there are none.
+/// So much room for starts is kept where there are none.
 constexpr std::size_t few_starts = 8;
 
 }  // namespace
@@ -149,7 +149,7 @@ void HostQueue::keep_start(const Start& start) {
   start_at(next_start_++) = start;
 }
 
-// It stands near the front, because the oldest runs are asked first.
+// Near the front, because the oldest runs are asked first.
 const HostQueue::Start& HostQueue::start_of(std::uint64_t run) {
   std::uint64_t number = first_start_;
   while (start_at(number).run < run) ++number;
@@ -208,6 +208,8 @@ void HostQueue::shift(double time) {
 void HostQueue::append_state(double origin, std::vector<double>& state) const {
   state.push_back(compile_lag_.main);
   state.push_back(compile_lag_.worker);
+  // Two moments are alike if all that is still to come from the queue is: open runs, counted from
+  // the oldest, and dates from now.
   std::uint64_t number = first_start_;
   for (std::uint64_t run = first_; run < next_; ++run) {
     const End& end = runs_[place(run)];
@@ -217,6 +219,8 @@ void HostQueue::append_state(double origin, std::vector<double>& state) const {
     state.push_back(end.device - origin);
     if (end.each_known()) {
       for (std::uint64_t i = first; i < end.operators(); ++i) {
+        // Ends that no issue can wait for any more are left out, or states that act alike would
+        // look different.
         if (i + depth_ >= issued_) state.push_back(ends_[i & (ends_.size() - 1)] - origin);
       }
     } else {

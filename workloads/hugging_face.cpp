@@ -63,6 +63,8 @@ void read_bias(JsonConfig& config, ModelSpec& model, const Family& family) {
     model.bias = ModelSpec::Bias::all;
     return;
   }
+  // Models name the flag differently, and without one their code has no bias; a bias of the
+  // feed-forward alone is none of the choices of a model (none, qkv, all).
   const bool attention = config.flag_or(false, {"attention_bias", family.bias});
   const bool mlp = config.flag_or(false, {"mlp_bias", family.rest_bias});
   if (mlp && !attention && config.good({"attention_bias"}))
@@ -217,6 +219,8 @@ void read_qwen3_moe(JsonConfig& config, ModelSpec& model) {
   model.moe = ExpertSpec{.experts = config.count({"num_experts"}),
                          .top_k = config.count({"num_experts_per_tok"}),
                          .expert_hidden = config.count({"moe_intermediate_size"})};
+  // As Hugging Face's code places them: layer i has experts when i + 1 is a multiple of the step
+  // and it is not listed as dense.
   const std::int64_t step = config.count_or(1, {"decoder_sparse_step"});
   std::vector<bool> marked;
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
@@ -261,6 +265,7 @@ namespace {
 using namespace hugging_face;
 
 void check_choice(JsonConfig& config, const ModelSpec& model) {
+  // Only where both numbers were read: a missing one has its own message.
   if (model.moe && model.moe->top_k > model.moe->experts &&
       config.good(
           {"num_experts_per_tok", "num_experts", "num_local_experts", "n_routed_experts"})) {
@@ -305,13 +310,17 @@ const Family* find_family(JsonConfig& config, const std::string& model_type) {
 ModelSpec read_hugging_face(const std::filesystem::path& path, const std::string& as) {
   JsonConfig config{path};
   ModelSpec model;
+  // Models of several modes keep the language model in a part of the file.
   (void)enter_text_part(config);
   model.name = as.empty() ? config.text({"model_type"}) : config.text_or(as, {"model_type"});
   const Family* family = find_family(config, as.empty() ? model.name : as);
   if (family == nullptr) {
+    // Without a family nothing below could be named: the error that find_family() noted is all
+    // there is to say.
     config.finish();
     return model;
   }
+  // Defaults of the family's code fill in what a file leaves out, before anything is read.
   config.fill(family->defaults);
   model.layers = config.count({"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
   model.hidden = config.count({"hidden_size", "n_embed", "n_embd", "d_model"});
@@ -330,6 +339,7 @@ ModelSpec read_hugging_face(const std::filesystem::path& path, const std::string
   check_choice(config, model);
   check_block(config, model);
   if (!as.empty() && as != model.name) check_read_as(config, model, *family);
+  // Throws all that is wrong with the file at once.
   config.finish();
   return model;
 }

@@ -77,6 +77,7 @@ void read_ernie(JsonConfig& config, ModelSpec& model) {
                          .shared_experts = config.count_or(0, {"moe_num_shared_experts"}, 0),
                          .correction_bias = true};
   if (model.moe->shared_experts > 0) model.moe->shared_hidden = model.moe->expert_hidden;
+  // Both ends count, and within them the same rule of the interval as elsewhere.
   const std::int64_t first = config.count_or(0, {"moe_layer_start_index"}, 0);
   const std::int64_t last = config.count_or(model.layers - 1, {"moe_layer_end_index"}, 0);
   const std::int64_t step = config.count_or(1, {"moe_layer_interval"});
@@ -165,6 +166,8 @@ void read_qwen3_next(JsonConfig& config, ModelSpec& model) {
       return config.fail("layer_types",
                          "has '" + type + "', allowed: full_attention, linear_attention");
   }
+  // A file without experts has 0 or 1 of them; sizes per layer must agree, since a model has one
+  // kind of MoE layer.
   place_full(config, model, "layer_types", full);
 }
 

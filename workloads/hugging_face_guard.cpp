@@ -171,6 +171,8 @@ std::string enter_text_part(JsonConfig& config) {
 
 std::string left_out_of_hugging_face(const std::filesystem::path& path) {
   JsonConfig config{path};
+  // Objects of that name that say how the text model is made or stored, and are no model of their
+  // own.
   constexpr std::array<std::string_view, 6> settings{"quantization_config", "compression_config",
                                                      "attn_config",         "ffn_config",
                                                      "init_config",         "initializer_config"};

@@ -68,6 +68,7 @@ JsonConfig::JsonConfig(const std::filesystem::path& path) : file_{path.string()}
   try {
     tree_ = std::make_unique<Tree>(Tree{nlohmann::json::parse(text), {}, {}});
   } catch (const nlohmann::json::exception& error) {
+    // Other errors than those of syntax, such as too deep nesting, have no place in the text.
     const auto* parse = dynamic_cast<const nlohmann::json::parse_error*>(&error);
     const Place place = parse ? place_at(file_, text, parse->byte) : Place{file_};
     throw InputError({{place, "", "is not valid JSON"}});
@@ -79,6 +80,7 @@ JsonConfig::~JsonConfig() = default;
 
 void JsonConfig::enter(const std::string& key, Keys inherited) {
   nlohmann::json inner = tree_->root.at(key);
+  // Some files keep what all parts share outside; the inner value wins.
   for (const std::string_view name : inherited)
     if (const auto outer = tree_->root.find(name);
         outer != tree_->root.end() && !inner.contains(name))
@@ -91,6 +93,8 @@ void JsonConfig::fill(std::string_view defaults) {
   if (defaults.empty()) return;
   const nlohmann::json values = nlohmann::json::parse(defaults);
   for (const auto& [key, value] : values.items()) {
+    // What the file says wins; what was filled in is remembered, since a message about it would
+    // name a key that nobody wrote.
     if (tree_->root.contains(key)) continue;
     tree_->filled.insert(key);
     tree_->root[key] = value;

@@ -101,6 +101,9 @@ struct Reach {
 };
 
 Reach reach(const PassDependencies& dependencies, const LayerOrder& rest, std::size_t item) {
+  // The item may go behind the last it depends on, and before the first that depends on it.
+  // Original numbers say which of two comes first, because a layer was recorded in an order that
+  // works.
   Reach result{0, rest.size()};
   for (std::size_t place = 0; place < rest.size(); ++place) {
     const std::size_t other = rest[place];

@@ -155,6 +155,8 @@ struct StageContents {
 
 StageContents contents_of(const WorkloadSpec& spec, const LayerTable& layers, Stage stage) {
   StageContents contents{{}, holds_embedding_copy(spec, layers, stage)};
+  // Only the kinds of layers and what stands at the ends: stages with equal contents share one
+  // program, which is lowered once.
   for (std::size_t chunk = 0; chunk < layers.slices.size(); ++chunk) {
     const LayerTable::Slice& held = layers.slices[chunk].at(stage.value);
     StageContents::Chunk& has = contents.chunks.emplace_back(StageContents::Chunk{
@@ -203,6 +205,8 @@ std::vector<StageProgram> lower_stages(const WorkloadSpec& spec, const LayerTabl
 }
 
 StageProgram lower_expert_module(const WorkloadSpec& spec, const ClusterSpec& cluster) {
+  // Experts alone, for the comparison with measured modules: no chunk has a first or last unit of
+  // its own.
   const ExpertLoads loads = expert_loads(spec);
   ProgramBuilder builder{spec, cluster};
   const Passes passes = expert_passes(spec, builder.device(), loads);

@@ -57,6 +57,8 @@ double slice_training_flops(const WorkloadSpec& spec, const LayerTable::Slice& s
   const std::int64_t sequence = spec.training.sequence;
   const double full = full_flops(spec.model, slice, sequence);
   const AdapterSpec& adapters = spec.training.adapters;
+  // With adapters the frozen weights get no gradient: docs/models/adapters.md subtracts it, and the
+  // input gradient below the first adapter with it.
   if (!adapters.any()) return full;
   const bool first = slice.first == 0 && slice.count > 0;
   return with_adapters(full, full_flops(spec.model, slice, 0),

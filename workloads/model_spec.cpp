@@ -20,6 +20,7 @@ void describe(Visitor& visitor, GroupedQueryAttention& spec) {
   visitor.field({"heads", &spec.heads, "query heads", heads, true});
   visitor.field({"kv_heads", &spec.kv_heads, "key and value heads", heads, true});
   visitor.field({"head_dim", &spec.head_dim, "width of one head", width, true});
+  // Full layers beside windowed ones follow a period, which is how published models mix them.
   visitor.field({"window", OptionalCount{&spec.window, "none"},
                  "tokens that a query sees, itself and those right before it; none: all before it",
                  between(1, 1 << 30)});
@@ -39,6 +40,7 @@ void describe(Visitor& visitor, LatentAttention& spec) {
   visitor.field({"nope_dim", &spec.nope_dim, "width of a head without position", width, true});
   visitor.field({"rope_dim", &spec.rope_dim, "width of a head with position", width, true});
   visitor.field({"v_dim", &spec.v_dim, "width of a value head", width, true});
+  // An indexer makes the attention sparse: without its heads nothing reads the two keys behind it.
   visitor.field({"index_heads", &spec.index_heads,
                  "heads of an indexer that chooses what a query sees; 0: it sees all before it",
                  between(0, 65536)});
@@ -78,6 +80,7 @@ void describe_lightning(Visitor& visitor, LinearAttention& spec) {
 }
 
 void describe(Visitor& visitor, LinearAttention& spec) {
+  // Kinds share two keys and differ in the rest, so that each names its own beside `kind`.
   using Kind = LinearAttention::Kind;
   auto kind = static_cast<std::size_t>(spec.kind);
   const auto of = [&](Kind which, void (*keys)(Visitor&, LinearAttention&)) {
@@ -125,25 +128,15 @@ void describe(Visitor& visitor, ModelSpec& spec) {
   visitor.field({"hidden", &spec.hidden, "hidden width", width, true});
   visitor.section("attention", "attention of every layer that has no linear one",
                   [&](Visitor& v) { describe(v, spec.attention); });
+  const auto described = [](Visitor& v, auto& part) { describe(v, part); };
   // A model without the section has no such layers at all.
-  bool has_states = spec.linear.has_value();
-  visitor.optional_section("linear_attention", "attention without a softmax", has_states,
-                           [&](Visitor& v) {
-                             if (!spec.linear) spec.linear.emplace();
-                             describe(v, *spec.linear);
-                           });
-  if (!has_states) spec.linear.reset();
+  optional_part(visitor, "linear_attention", "attention without a softmax", spec.linear, described);
   visitor.section("ffn", "feed-forward of the dense layers", [&](Visitor& v) {
     v.field({"kind", choice<Kind>(spec.ffn.kind, {{"swiglu"}, {"gelu"}}),
              "swiglu: three matrices; gelu: two; also of the experts"});
     v.field({"hidden", &spec.ffn.hidden, "hidden width of a dense layer", between(0, 1 << 24)});
   });
-  bool present = spec.moe.has_value();
-  visitor.optional_section("moe", "mixture of experts", present, [&](Visitor& v) {
-    if (!spec.moe) spec.moe.emplace();
-    describe(v, *spec.moe);
-  });
-  if (!present) spec.moe.reset();
+  optional_part(visitor, "moe", "mixture of experts", spec.moe, described);
   visitor.field(
       {"mtp_layers", &spec.mtp_layers, "modules that predict further tokens", between(0, 64)});
   visitor.field(

@@ -80,6 +80,7 @@ void describe(Visitor& visitor, MoeSpec& spec) {
   visitor.field({"inner", choice(spec.inner, {{"auto"}, {"node"}, {"super_node"}}),
                  "what the inner hop of two_hop, two_hop_dedup and hierarchical_allgather stays "
                  "in; auto: the super-node where there is one"});
+  // chunks(n) and tiles(n) share their number: a layer is cut one way or the other.
   Choice overlap = choice(
       spec.overlap,
       {{"none"}, {"shared_expert"}, {"chunks", true, true}, {"fb_pair"}, {"tiles", true, true}});
@@ -126,6 +127,8 @@ void describe(Visitor& visitor, MoeSpec& spec) {
        "several streams; sequential: one by one, with copies; batched: the library's product of "
        "batches, with capacity_pad; fused: with activation and casts to MXFP8 "
        "(docs/models/fp8.md)"});
+  // Versions and not features, because statements, copies and waits came together with a release;
+  // what each has is in form_of().
   visitor.field(
       {"dispatcher",
        choice(spec.dispatcher, {{"default"},

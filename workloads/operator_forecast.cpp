@@ -88,6 +88,8 @@ Seconds least_collective_time(const Fabric& fabric, const OperatorRequest& reque
 
 /// The same cluster with links that are faster by that.
 ClusterSpec with_faster_links(ClusterSpec cluster) {
+  // A small step and not a factor of two: the time with faster links says what bounds it here, not
+  // elsewhere.
   const auto hurry = [](LinkSpec& link) { link.bandwidth = (1 + small_step) * link.bandwidth; };
   std::visit(
       Overloaded{[&](MeshFabric& f) { hurry(f.link); }, [&](SwitchFabric& f) { hurry(f.port); },

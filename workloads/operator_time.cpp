@@ -198,6 +198,7 @@ Seconds operator_time(const Operator& op, const DeviceSpec& device, bool fp8) {
   if (const auto* fixed = std::get_if<FixedWork>(&op.work)) return fixed->time;
   if (const auto* fused = std::get_if<FusedWork>(&op.work))
     return fused_time(op, *fused, device, fp8);
+  // Operators that only order others cost nothing, not even the ramp of a kernel.
   if (op.flops.value() == 0 && op.bytes.value() == 0) return Seconds{0};
   const bool in_fp8 = runs_in_fp8(op, device, fp8);
   const FlopsPerSecond peak = in_fp8 ? device.matmul_peak_fp8 : device.matmul_peak;
@@ -213,6 +214,8 @@ Seconds operator_time(const Operator& op, const DeviceSpec& device, bool fp8) {
                    return product_time(op, w, of, peak, device);
                  },
                  [&](const AttentionWork& w) {
+                   // Reads and writes overlap with the products in a fused kernel, so that the
+                   // longer one counts; the ramp comes before either.
                    const Seconds memory = memory_time(op.bytes, efficiency.memory.peak, device);
                    const Seconds work = std::max(attention_compute_time(op, w, device), memory);
                    return attention_pass(w, device).ramp +

@@ -69,6 +69,7 @@ VectorKind kind_of(OperatorRole role) {
       return VectorKind::activation;
     case activation_backward:
       return VectorKind::activation_backward;
+    // Rows by an index, both ways.
     case permute:
     case permute_backward:
     case unpermute:
@@ -95,6 +96,7 @@ FusedStage fused_stage(const Operator& op) {
       [&](const auto& work) -> FusedStage {
         if constexpr (std::is_constructible_v<PlainWork, decltype(work)>)
           return {work, op.flops, op.bytes, op.fp8};
+        // A fused kernel within a fused one, or a fixed time, has no stages to join.
         expects(false, "a fused kernel is made of plain operators");
         return {};
       },

@@ -99,6 +99,7 @@ ParameterCount count_parameters(const ModelSpec& model) {
   const auto hidden = static_cast<double>(model.hidden);
   ParameterCount count;
   count.embedding = static_cast<double>(model.vocabulary) * hidden;
+  // A tied head uses the embedding's matrix, which counts once.
   count.head = model.tied_embeddings ? 0 : count.embedding;
   count.positions = static_cast<double>(model.positions) * hidden;
   count.final_norm = norm_width(model);
@@ -113,6 +114,7 @@ ParameterCount count_parameters(const ModelSpec& model) {
   double idle_experts = 0;  // of one MoE layer: what a token does not choose
   if (model.moe) {
     const ParameterGroups moe = moe_ffn_parameters(model);
+    // Active parameters are those that a token meets: top-k of the routed experts, all of the rest.
     count.moe_ffn_per_layer = moe.sum();
     idle_experts = moe.experts * static_cast<double>(model.moe->experts - model.moe->top_k) /
                    static_cast<double>(model.moe->experts);
@@ -125,6 +127,7 @@ ParameterCount count_parameters(const ModelSpec& model) {
       (layers - linear) * count.attention_per_layer + linear * count.linear_attention_per_layer +
       layers * count.norms_per_layer + (layers - moe_count) * count.dense_ffn_per_layer +
       moe_count * count.moe_ffn_per_layer;
+  // Published totals leave the prediction modules out, since inference may drop them.
   count.total = count.total_without_mtp + count.mtp;
   count.active = count.total_without_mtp - moe_count * idle_experts;
   return count;

@@ -20,6 +20,7 @@ Seconds of_class(const OperatorClassTimes& times, LaunchClass launch) {
     case LaunchClass::communication:
       return times.communication;
     case LaunchClass::in_kernel:
+      // A collective inside a kernel is issued by the kernel, not by the host.
       break;
   }
   return Seconds{0};
@@ -63,6 +64,8 @@ double compile_cost(const RuntimeSpec& runtime, const HostSpec& host) {
 }  // namespace
 
 Stream stream_of(GroupKind group) {
+  // What belongs to a layer's own groups goes beside that layer; reductions, gathers and updates
+  // share one stream, as frameworks give data parallelism one communicator stream.
   switch (group) {
     case GroupKind::tensor:
       return Stream::tensor;

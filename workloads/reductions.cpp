@@ -45,6 +45,8 @@ void DataParallel::reduce_hybrid(Part part, double parameters, Slots& slots, Ins
     builder_.issue(verb + of, group, {kind, Bytes{gradient_size() * elements}}, slots.back(), true,
                    out);
   };
+  // Hybrid sharding: sum inside the group that shares out the states, then across its replicas,
+  // where each rank has only its part left to sum.
   if (sharing(part) > 1)
     issue("reduce_scatter ", expert ? GroupKind::expert_shard : GroupKind::dense_shard,
           CollectiveKind::reduce_scatter, parameters);
@@ -66,6 +68,8 @@ Operator half_kernel(const char* name, double flops, double bytes) {
 
 void DataParallel::send_in_half(Part part, double parameters, Slots& slots, Instructions& out) {
   const bool expert = part == Part::expert;
+  // Sent in half precision and summed in FP32 at the other end: an all-to-all, because a
+  // reduce-scatter would round after every addition.
   builder_.compute(half_kernel("gradients to bf16", 0, (single_bytes + half_bytes) * parameters),
                    out);
   slots.push_back(next_reduction());

@@ -92,6 +92,7 @@ LayerItems with_persistent_norms(LayerItems items) {
     auto* op = std::get_if<Operator>(&item);
     auto* work = op != nullptr ? std::get_if<MemoryBoundWork>(&op->work) : nullptr;
     if (work == nullptr) continue;
+    // Only the rate of the kernel differs; bytes and FLOPs stay.
     if (work->kind == VectorKind::norm) work->kind = VectorKind::persistent_norm;
     if (work->kind == VectorKind::norm_backward) work->kind = VectorKind::persistent_norm_backward;
   }

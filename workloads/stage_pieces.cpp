@@ -230,6 +230,7 @@ const PieceRows::Rows& PieceRows::of(const PieceKey& key, const DeviceSpec& devi
 const Piece& PieceLibrary::piece(const PieceKey& key) {
   const auto [place, fresh] = lowered_.try_emplace(key);
   Piece& piece = place->second;
+  // Layers of one key are lowered once however many there are: the template that chunks repeat.
   if (!fresh) return piece;
   const PieceRows::Rows& rows = rows_.of(key, builder_.device());
   piece = rows.counted;

@@ -38,6 +38,8 @@ double kept_product_bytes(const CommunicationSpec& spec, std::int64_t zero) {
 }
 
 double moment_bytes(const TrainingSpec& training) {
+  // As Megatron-LM's precision-aware optimizer keeps them; scales of FP8 are left out
+  // (docs/models/memory.md).
   const auto bytes = [](TrainingSpec::Moment moment) {
     switch (moment) {
       case TrainingSpec::Moment::fp32:

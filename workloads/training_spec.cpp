@@ -14,6 +14,7 @@ constexpr Range batch = between(1, 1 << 30);
 void describe(Visitor& v, AdapterSpec& spec) {
   v.field({"rank", &spec.rank, "of every adapter; 0: no adapters, all weights are trained",
            between(0, 1 << 16)});
+  // `all` has no list to keep, `modules` names those that do.
   Choice targets = choice(spec.targets, {{"all"}, {"modules"}});
   targets.set_of_words = {
       "modules", {adapter_targets.begin(), adapter_targets.end()}, &spec.modules};
@@ -63,12 +64,15 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
   visitor.field({"fp8_head", &spec.fp8_head,
                  "the output head of fp8_mixed multiplies in FP8 too (docs/models/fp8.md)"});
   using Recompute = TrainingSpec::Recompute;
+  // Options by name(), which reports use too.
   Choice recompute = choice(spec.recompute, {{name(Recompute::none)},
                                              {name(Recompute::selective)},
                                              {name(Recompute::full)},
                                              {name(Recompute::table)},
                                              {name(Recompute::modules)}});
   recompute.table = &spec.recompute_layers;
+  // A table says of each chunk and stage how many layers run again; a set names parts of every
+  // layer.
   recompute.table_option = static_cast<std::size_t>(TrainingSpec::Recompute::table);
   recompute.set_of_words = {
       "modules", {recompute_modules.begin(), recompute_modules.end()}, &spec.recompute_modules};
@@ -141,6 +145,7 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
        "weight lacks; fp16: 2 bytes, held and moved (docs/models/memory.md); stored: weights "
        "are FP32 themselves, gathered so and cast for each product (docs/models/operators.md); "
        "none: the half-precision weight is updated itself"});
+  // Both moments, since some frameworks lower only one of them.
   const auto moment = [&](const char* key, TrainingSpec::Moment& of, const char* which) {
     visitor.field({key, choice(of, {{"fp32"}, {"bf16"}, {"fp16"}, {"fp8"}}), which});
   };
@@ -157,21 +162,16 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
 }
 
 void describe(Visitor& visitor, CollectiveChoice& choice) {
+  // Only algorithms of the table that serve one of these kinds: a new algorithm becomes a word of
+  // each key by its row there.
   std::vector<Option> options{{"auto"}};
   for (const NamedAlgorithm& algorithm : collective_algorithms()) {
     const auto chosen = std::span(algorithm.serves).first(chosen_kinds);
     if (std::ranges::find(chosen, true) != chosen.end()) options.push_back({algorithm.name});
   }
   for (std::size_t i = 0; i < chosen_kinds; ++i) {
-    std::string& chosen = choice.algorithm[i];
-    const Choice names{options,
-                       [options, &chosen] {
-                         const auto found = std::ranges::find(options, chosen, &Option::name);
-                         expects(found != options.end(), "an algorithm of the table");
-                         return static_cast<std::size_t>(found - options.begin());
-                       },
-                       [options, &chosen](std::size_t index) { chosen = options[index].name; }};
-    visitor.field({name(static_cast<CollectiveKind>(i)), names, "algorithm of this collective"});
+    visitor.field({name(static_cast<CollectiveKind>(i)),
+                   choice_of_name(choice.algorithm[i], options), "algorithm of this collective"});
   }
 }
 
@@ -241,6 +241,7 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
 namespace {
 
 void describe(Visitor& visitor, KernelSpec& spec) {
+  // One key for each kernel that frameworks ship in several forms, with the fused one as default.
   visitor.field({"norm", choice(spec.norm, {{"fused"}, {"unfused"}, {"persistent"}, {"fp32"}}),
                  "RMSNorm; a layer norm is always one kernel, persistent: Apex's FastLayerNorm; "
                  "fp32: the kernel in FP32, between casts (MindFormers)"});
@@ -341,6 +342,8 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
 }
 
 AttentionGeneration generation_of(TrainingSpec::Attention attention) {
+  // Unfused attention has no kernel of its own; who asks for its time asks for products and
+  // softmax.
   using Attention = TrainingSpec::Attention;
   switch (attention) {
     case Attention::flash_1:

@@ -25,6 +25,7 @@ struct PassRow {
 
 /// As the frameworks' code has them (docs/models/data_parallel.md); a check casts what it adds up.
 constexpr std::array<PassRow, 12> pass_rows{{
+    // Bytes per parameter: multiples of the gradient's own size, then of fixed size.
     {UpdatePass::flatten, "gradients flattened", UpdateMoment::before_reduction, true, {2, 0}},
     {UpdatePass::divide, "gradients divided", UpdateMoment::before_reduction, true, {2, 0}},
     {UpdatePass::unflatten, "gradients copied back", UpdateMoment::behind_reduction, true, {2, 0}},

@@ -213,6 +213,7 @@ std::vector<Difference> read_differences(const std::string& path, const SearchPa
   Section section{root, {}, reading};
   describe(section, differences);
   section.finish();
+  // Rows and keys are looked up in the folder: a pattern that fits no file is a typing error.
   DifferenceCheck check{fs::path(path).parent_path(), search, root, reading};
   for (std::size_t i = 0; i < differences.size(); ++i)
     check.check(differences[i], "differs." + std::to_string(i));

@@ -91,6 +91,7 @@ std::string differences_markdown(const Ledger& ledger) {
     lists.add({rows_named(d), std::string(name(d.kind)), keys_text(d), d.reason, d.source});
   std::string text = "\n### Keys that differ from the script\n\n" +
                      figures_table(ledger, "figure, % (rows)").markdown() + "\n" + lists.markdown();
+  // Such rows cannot be forecast by script, and leaving them out silently would flatter the figure.
   const auto lacking = std::ranges::count_if(ledger.by_script, &ScriptRow::lacking);
   if (lacking > 0)
     text += fmt::format(

@@ -69,7 +69,7 @@ class Runs {
     return scenarios_[a].sha256 == scenarios_[b].sha256 &&
            order_[a]->load_steps == order_[b]->load_steps;
   }
-  /// They are in the order of the indices, behind prepare.
+  /// In the order of the indices, behind prepare.
   std::vector<RunResult> results(int workers) const {
     std::vector<const Scenario*> given;
     given.reserve(scenarios_.size());
@@ -303,6 +303,7 @@ GalleryFigures figures(const Gallery& gallery) {
     f.wrong += verdict == Verdict::wrong ? 1 : 0;
     f.assumed += is_assumed(row) ? 1 : 0;
   }
+  // Rows that are set apart or repeat a figure do not count.
   f.counted = static_cast<std::size_t>(std::ranges::count(counted_rows(gallery), true));
   return f;
 }

@@ -37,6 +37,7 @@ void describe(Visitor& visitor, std::vector<AssumedValue>& assumptions) {
 }
 
 void describe(Visitor& v, Technique& t) {
+  // Names first, then both scenarios, then what is published and what keeps a row apart.
   v.field({"name", &t.name, "what is done, and to what", any_number(), true});
   v.field({"source", &t.source, "key of one of the sources", any_number(), true});
   v.field({"kind", &t.kind, "which technique it is an instance of", any_number(), true});

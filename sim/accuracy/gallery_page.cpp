@@ -64,6 +64,7 @@ std::string rows_of(const Gallery& gallery, const GallerySource& source) {
   const std::vector<bool> counted = counted_rows(gallery);
   for (std::size_t i = 0; i < counted.size(); ++i) {
     const Technique& row = gallery.techniques[i];
+    // A table per source, with rows in the order of the file.
     if (row.source != source.key) continue;
     table.add({fmt::format("{} ({})", row.name, row.where), published_text(row),
                fmt::format("{:.3f}", row.forecast), error_text(row), verdict_text(row, counted[i]),
@@ -95,6 +96,7 @@ std::string gallery_text(const Gallery& gallery) {
                fmt::format("{:.3f}", row.forecast), error_text(row),
                verdict_text(row, counted[i])});
   }
+  // What counts and what does not is said beside the figures, so that neither hides the other.
   const GalleryFigures f = figures(gallery);
   return table.text() +
          fmt::format(

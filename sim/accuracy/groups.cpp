@@ -70,6 +70,7 @@ std::vector<std::string> frameworks_of(const Ledger& ledger) {
 
 std::vector<LedgerGroup> ledger_groups(const Ledger& ledger) {
   std::vector<LedgerGroup> all;
+  // Groups overlap on purpose: a row is of its source, of its hardware and of its kind of model.
   for (const std::string& family : families_of(ledger))
     all.push_back(group(ledger, family, [&](const MeasuredRow& r) { return r.family == family; }));
   for (const HardwareType& type : hardware_types)
@@ -112,6 +113,7 @@ std::vector<MemoryFigures> memory_figures(const Ledger& ledger) {
   std::vector<MemoryFigures> all;
   for (const std::string& family : families_of(ledger)) {
     MemoryFigures m{family};
+    // Rows without a published peak have no error of memory.
     for (const MeasuredRow& row : ledger.rows) {
       const bool counts = row.family == family && row.counts();
       const auto error = counts ? row.memory_error() : std::nullopt;

@@ -267,12 +267,14 @@ std::vector<IntervalClass> plain_classes(const std::vector<PlainRow>& plain) {
 }
 
 std::vector<IntervalFile> interval_files(const Ledger& ledger, const std::vector<PlainRow>& plain) {
+  // Unseen rows alone: errors of fitted rows would make a forecast look surer than it is.
   const Rows unseen = unseen_rows(ledger), peaks = chosen_rows(unseen, of_memory);
   const Rows questions = unseen_rows(plain);
   std::vector<IntervalFile> files;
   for (const HardwareType& type : hardware_types) {
     const std::size_t rows = chosen_rows(unseen, type.has).size();
     if (rows == 0) continue;
+    // Peaks of a type may be too few for a range of their own.
     const std::string memory =
         peaks.empty()
             ? ""

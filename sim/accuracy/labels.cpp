@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 
 void describe(Visitor& visitor, SourceLabels& labels) {
   describe_format_version(visitor, true);
+  // Labels stand beside the rows and not in them, so that one file shows what was fitted to.
   visitor.field({"foreign", &labels.foreign, "folders that no fit has used", any_number(), true});
   visitor.field({"held_out", &labels.held_out, "rows that no fit may use", any_number()});
   visitor.optional_list(

@@ -31,6 +31,7 @@ nlohmann::ordered_json json_of(const LedgerGroup& g) {
 
 nlohmann::ordered_json json_of(const Technique& row) {
   nlohmann::ordered_json json{{"name", row.name}, {"source", row.source}, {"kind", row.kind}};
+  // Of gain and range a row has what its source publishes.
   if (row.gain > 0) json["gain"] = row.gain;
   if (row.at_least > 0) json["at_least"] = row.at_least;
   if (row.at_most > 0) json["at_most"] = row.at_most;
@@ -62,6 +63,7 @@ nlohmann::ordered_json json_of(const Difference& d) {
   for (const DifferingKey& key : d.keys) {
     json["keys"].push_back({{"key", key.key}, {"ledger", key.ledger}});
     auto& last = json["keys"].back();
+    // Either the script's value or why no key can say it.
     (key.lacking.empty() ? last["script"] : last["lacking"]) =
         key.lacking.empty() ? key.script : key.lacking;
   }
@@ -97,6 +99,7 @@ std::string ledger_text(const Ledger& ledger) {
 
 std::string ledger_json(const Ledger& ledger) {
   using Json = nlohmann::ordered_json;
+  // Figures by group and by class first, rows last: most readers stop before these.
   Json json{{"overall", ledger.overall()},
             {"groups", Json::array()},
             {"classes", Json::array()},
@@ -143,6 +146,8 @@ std::string gallery_json(const Gallery& gallery) {
 std::string plain_json(const std::vector<PlainRow>& rows) {
   const auto sides = [&](const std::string& source) {
     nlohmann::ordered_json json = nlohmann::ordered_json::object();
+    // The same rows asked in three ways; differences between them are what frameworks' switches are
+    // worth.
     for (const auto& [name, side] :
          {std::pair{"ledger", &PlainRow::ledger}, std::pair{"named", &PlainRow::named},
           std::pair{"assumed", &PlainRow::assumed}}) {

@@ -70,6 +70,7 @@ ReportTable groups_table(const char* heading, const std::vector<LedgerGroup>& gr
                      number_column("bias"), number_column("ranks"), number_column("calibrated on"),
                      number_column("held out"), number_column("foreign")});
   for (const LedgerGroup& g : groups) {
+    // Figures of all rows, then how many of them were fitted, held out or never seen.
     const ErrorFigures& f = g.all;
     const auto points = [](double fraction) { return fmt::format("{:.1f}", percent(fraction)); };
     table.add({g.name, std::to_string(f.rows), points(f.mean), points(f.median), points(f.p90),

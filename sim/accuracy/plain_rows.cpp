@@ -143,6 +143,7 @@ std::string plain_text(const std::vector<PlainRow>& rows) {
       "\nMean error of step times [%]. Plain: cluster, model, plan, sizes, precision and "
       "recomputation alone; with\n"
       "the framework of the row named, or that of its device assumed.\n";
+  // Refused rows are listed, as they are missing from the means above.
   for (const PlainRow& row : rows)
     for (const auto& [name, side] : sides)
       if (!(row.*side).failure.empty())

@@ -80,6 +80,7 @@ std::vector<Ratio> read_ratios(const std::string& path, const SearchPath& search
   Section section{root, {}, reading};
   describe(section, ratios);
   section.finish();
+  // Both scenarios must be rows of the folder: a ratio has no forecast of its own.
   find_scenarios(ratios, fs::path(path).parent_path(), root, reading);
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
   return ratios;

@@ -72,6 +72,7 @@ MeasuredRow measured(const PublishedRow& row, const RowForecast& forecast) {
   result.family = row.family;
   result.file = row.file;
   result.device = s.cluster.device.name;
+  // An id of the data sheet, so that rows of two presets of one device fall together.
   result.hardware = hardware_id(s.cluster.device);
   result.framework = row.framework;
   result.label = row.label;
@@ -79,6 +80,7 @@ MeasuredRow measured(const PublishedRow& row, const RowForecast& forecast) {
   result.ranks = s.cluster.devices;
   result.zero = s.workload.plan.zero;
   result.experts = result.model && s.workload.model.moe;
+  // A row is one by its expected step time.
   result.published = s.expect->step_time->value;
   result.forecast = forecast.step_time;
   result.failure = forecast.failure;
@@ -121,6 +123,7 @@ std::vector<RowForecast> forecast_all(const std::vector<const Scenario*>& scenar
       scenarios.size(), workers, [&](std::size_t i) { return answer(*scenarios[i]); },
       [&](const WorkerAnswer& a) {
         RowForecast& row = result[a.index];
+        // A failure is a result of its row; others go on.
         row.failure = a.failure;
         if (a.failed()) return;
         const auto json = nlohmann::json::parse(a.text);

@@ -38,6 +38,7 @@ std::string line(const Axes& axes, double factor, const char* style) {
 
 std::string decades(const Axes& axes) {
   std::string text;
+  // A line and a label for each power of ten, on both axes.
   for (double d = axes.low; d <= axes.high; ++d) {
     const double time = std::pow(10, d);
     text += fmt::format(
@@ -61,6 +62,7 @@ std::string ledger_svg(const Ledger& ledger) {
       "fill='white'/>\n",
       width, height);
   text += decades(axes) + line(axes, 1, "stroke='#222'");
+  // Ten per cent on either side.
   for (const double band : {1.1, 1 / 1.1})
     text += line(axes, band, "stroke='#999' stroke-dasharray='4'");
   std::map<std::string, std::size_t> families;
@@ -69,6 +71,7 @@ std::string ledger_svg(const Ledger& ledger) {
     return series_colours[families.at(family) % series_colours.size()];
   };
   for (const MeasuredRow& r : ledger.rows) {
+    // Rows without a forecast have no place in the drawing.
     if (!r.counts()) continue;
     text += fmt::format(
         "<circle cx='{:.1f}' cy='{:.1f}' r='3.5' {}='{}'><title>{}</title></circle>\n",

@@ -87,11 +87,13 @@ bool sees(const FitResult& fitted, std::size_t j) {
 
 Seconds sample_time(const Sample& sample, const ClusterSpec& c) {
   switch (sample.kind) {
+    // Profiles are of BF16 training.
     case Sample::Kind::kernel:
       return operator_time(sample.op, c.device, false);
     case Sample::Kind::gap:
       return c.device.launch.vector;
     case Sample::Kind::collective:
+      // Tables of single links know no algorithm.
       return collective_time(sample, c);
     case Sample::Kind::node_link:
       return transfer(node_link(c.node_fabric), node_efficiency(c.node_fabric),

@@ -123,6 +123,7 @@ std::string profile_text(const ProfileCalibration& c, const Profile& profile) {
                fmt::format("{:.1f}%", 100 * q.error_after),
                q.share > 0 ? fmt::format("{:.0f}%", 100 * q.share) : ""});
   text += types.text();
+  // The step is there only when the profile has its summary.
   if (profile.computing > 0)
     text += fmt::format("\nthe profiled step: computing {}, exposed communication {}, free {}\n",
                         human(Seconds{profile.computing}), human(Seconds{profile.exposed}),

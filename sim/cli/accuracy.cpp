@@ -29,12 +29,15 @@ Ledger measured(const AccuracyOptions& options) {
   const int workers = workers_of(options.workers);
   Ledger ledger;
   begin_phase("forecasting published steps");
+  // Rows by script change the keys that differ from what their scripts say, which is why these are
+  // read first.
   ledger.differences = differences_of(options.folder, search);
   const std::vector<PublishedRow> rows = published_rows(options.folder, search);
   ledger.rows = measure(rows, workers);
   begin_phase("forecasting by scripts");
   ledger.by_script =
       measure_by_script(options.folder, rows, ledger.rows, ledger.differences, search, workers);
+  // Only that part was asked for.
   if (options.by_script) ledger = emptied(ledger);
   begin_phase("comparing published pairs");
   ledger.ratios = measure_ratios(options.folder, ledger.rows, search, workers);
@@ -90,6 +93,7 @@ Outcome of_components(const AccuracyOptions& options) {
   const std::string folder = options.folder.empty() ? measurements(search) : options.folder;
   const ComponentLedger ledger = measure_components(folder, search);
   std::vector<LeftOutFigures> left_out;
+  // Leaving parts out means fitting again, which takes most of the time of this command.
   if (options.left_out || !options.write.empty() || !options.check.empty())
     left_out = leave_out(folder, search);
   const std::string text =
@@ -100,6 +104,8 @@ Outcome of_components(const AccuracyOptions& options) {
                                      ? ""
                                      : complaint(ledger.overall(), options.check) +
                                            left_out_complaint(overall(left_out), options.check));
+  // Written at last, so that a page that is checked and written shows what it was checked against
+  // before.
   if (!options.write.empty())
     write_file(options.write,
                replace_ledger(read_document_text(options.write, {}, page_file), options.write,
@@ -175,9 +181,11 @@ Outcome accuracy(const AccuracyOptions& options) {
   if (options.components) return of_components(options);
   if (options.folder.empty()) bad_option("DIR", "is missing, give a folder of scenarios");
   if (options.plain) return of_plain(options);
+  // A folder of techniques is told by its files.
   if (is_gallery(options.folder)) return of_gallery(options);
   const Ledger ledger = measured(options);
   std::string wrong = options.check.empty() ? "" : complaint(ledger.overall(), options.check);
+  // A row without a forecast counts as an error and not as missing.
   for (const MeasuredRow& row : ledger.rows)
     if (!row.failure.empty()) wrong += row.name + ": " + row.failure + "\n";
   Outcome outcome = judged(
@@ -195,6 +203,7 @@ Outcome accuracy(const AccuracyOptions& options) {
 namespace {
 
 Outcome from_profiles(const CalibrateOptions& options) {
+  // A profile says a part of a cluster file; the rest has to come from somewhere.
   if (options.cluster.empty()) bad_option("--cluster", "is missing, give the preset to start from");
   Profile profile;
   for (const std::string& folder : options.profiles) read_profile(folder, profile);
@@ -214,6 +223,7 @@ Outcome calibrate(const CalibrateOptions& options) {
   if (options.results.empty())
     bad_option("PROFILE_DIR", "is missing, give folders of profiles, or --from-results");
   if (options.devices.empty()) bad_option("--device", "is missing, give the devices to fit");
+  // Step times are fitted by the numbers that a table lists, one after the other.
   const auto rows = published_rows(options.results, default_search_path(options.presets));
   std::optional<ClusterSpec> start;
   if (!options.start.empty()) start = cluster_option(options.start, "", options);

@@ -42,6 +42,7 @@ Outcome campaign(const CampaignOptions& options) {
   std::vector<std::string> warnings;
   const Scenario scenario = scenario_option(options.scenario, overrides_of(options), options.launch,
                                             default_search_path(options.presets), warnings);
+  // One draw of what is random, unless several are asked for.
   const std::int64_t seeds =
       options.seeds.empty() ? 1 : seeds_option(options.seeds, draws_for_seeds(scenario));
   const PhaseProgress progress("campaign");

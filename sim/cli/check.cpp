@@ -80,6 +80,7 @@ void write_reports(const CheckOptions& options, const std::vector<CheckResult>& 
 }
 
 void check_combinations(const CheckOptions& options) {
+  // An update compares nothing, so that there is nothing to report.
   const bool reports = !options.junit.empty() || !options.markdown.empty() || options.annotations ||
                        !options.report.empty();
   if (options.update && (reports || !options.tolerance.empty()))
@@ -104,6 +105,7 @@ Outcome check(const CheckOptions& options) {
       chosen(find_checks(options.paths, search), options.filters);
   std::vector<CheckResult> results = run_checks(files, workers, search, options.overrides);
   if (options.update) return update(results, search);
+  // One tolerance for all replaces each file's own, as absolute numbers do not compare.
   if (tolerance)
     for (CheckResult& result : results)
       for (CheckedValue& v : result.values)
@@ -113,6 +115,7 @@ Outcome check(const CheckOptions& options) {
     if (!result.error.empty()) outcome.complaint += result.error + "\n";
   write_reports(options, results, outcome);
   if (!std::ranges::all_of(results, &CheckResult::passed)) outcome.exit_code = check_failed;
+  // Wrong input wins over a failed comparison: it says that something was not compared at all.
   if (std::ranges::any_of(results, &CheckResult::bad_input)) outcome.exit_code = bad_input;
   return outcome;
 }

@@ -90,6 +90,8 @@ Outcome choices(const ChoicesOptions& options) {
   const ScenarioDocument base = load_any_scenario(
       options.scenario,
       launch_overrides(options.scenario, options.overrides, options.launch, search), search);
+  // With what the framework and presets say, so that the value of now is the one that a run would
+  // take.
   const Node now = values_now(base, search);
   std::vector<Key> keys;
   std::size_t values = 0;
@@ -101,6 +103,7 @@ Outcome choices(const ChoicesOptions& options) {
     bad_option("keys", fmt::format("have {} values, allowed: {}", values, most_values));
   for (Key& key : keys) {
     const Node* node = node_at(now, key.path);
+    // A number may stand with its source.
     if (node != nullptr && node->kind == Node::Kind::mapping) node = node->find("value");
     if (node != nullptr && node->kind == Node::Kind::scalar) key.now = node->text;
     for (Choice& choice : key.choices)

@@ -46,6 +46,7 @@ Group group_of(const CollectiveOptions& options, const ClusterSpec& cluster) {
   if (options.kind == name(CollectiveKind::send_recv) && ranks != 2)
     bad_option("--ranks", fmt::format("is {} for a send_recv, allowed: 2", ranks));
   const std::int64_t stride = count_option("--stride", options.stride, 1, most);
+  // Members are taken from device 0 on, stride apart.
   if ((ranks - 1) * stride >= cluster.devices) {
     bad_option("--ranks",
                fmt::format("{} ranks with stride {} need more than the {} devices of the cluster; "
@@ -176,6 +177,7 @@ Outcome collective(const CollectiveOptions& options) {
   const CollectiveCall call = call_of(options);
   check_algorithm(options.algorithm);
   const ClusterSpec cluster = cluster_option(options.cluster, options.devices, options);
+  // Hashed routes have a mean over what else is on them, and nothing else is here.
   if (cluster.network.routing != NetworkSpec::Routing::ideal)
     throw InputError(
         {{place_of(load_document(options.cluster, default_search_path(options.presets)),
@@ -192,6 +194,7 @@ Outcome collective(const CollectiveOptions& options) {
   const Seconds bound = bandwidth_bound(fabric, group.members, call);
 
   const std::string json = as_json(cluster, group, call, rows, bound);
+  // The last row of the table is the bound, which is no algorithm and stands apart in JSON.
   rows.push_back({"bound", "ports and cuts of this fabric", bound});
   const std::string text = fmt::format(
       "{} of {} over {} ranks (stride {}) of {}\n\n{}", name(call.kind), human(call.bytes), ranks,

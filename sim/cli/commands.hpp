@@ -87,11 +87,6 @@ Outcome export_file(const ExportOptions& options);
 std::vector<std::string> launch_overrides(const std::string& path,
                                           const std::vector<std::string>& overrides,
                                           const LaunchOptions& launch, const SearchPath& search);
-/// What was met in the launch file of a path and is not in its scenario; empty: it is none.
-std::vector<std::string> launch_warnings(const std::string& path,
-                                         const std::vector<std::string>& overrides,
-                                         const SearchPath& search);
-
 /// The scenario of a file of ours or of a launch file. Throws InputError.
 Scenario scenario_option(const std::string& path, const std::vector<std::string>& overrides,
                          const LaunchOptions& launch, const SearchPath& search,

@@ -19,6 +19,7 @@ struct Comparison {
 };
 
 Comparison read_sides(const CompareOptions& options) {
+  // A profile is of one run of one scenario, in that order.
   if (options.files.size() != 2 || looks_like_profile(options.files.front()))
     bad_option("A B C", "hold a profile, allowed: a scenario, then its profile");
   std::vector<std::string> overrides;
@@ -30,6 +31,7 @@ Comparison read_sides(const CompareOptions& options) {
       prepare_scenario(options.files[0], overrides, default_search_path(options.presets)),
       read_kernel_profile(options.files[1]), Rank{0}};
   const std::int64_t last = sides.scenario.workload.plan.world() - 1;
+  // Rank 0 unless said: profilers record it by default.
   if (!options.rank.empty())
     sides.rank = Rank{static_cast<std::uint32_t>(count_option("--rank", options.rank, 0, last))};
   return sides;

@@ -130,6 +130,7 @@ std::string fish_line(const std::string& command, const CLI::Option& option) {
   std::string line =
       fmt::format("complete -c stepcast -n '__fish_seen_subcommand_from {}'", command);
   if (!option.get_positional()) {
+    // Positional arguments have no name that could be completed.
     line += " -l " + option.get_lnames().front();
     for (const std::string& letter : option.get_snames()) line += " -s " + letter;
     line += " -d '" + escaped(option.get_description(), "'\\") + "'";
@@ -145,6 +146,7 @@ std::string fish_line(const std::string& command, const CLI::Option& option) {
 
 std::string zsh_completion(const CLI::App& program) {
   std::string commands, cases;
+  // From the program's own description of its commands, so that no second list has to be kept up.
   for (const CLI::App* command : commands_of(program)) {
     const std::string& name = command->get_name();
     commands += "    " + quoted(name + ":" + escaped(command->get_description(), ":\\")) + "\n";

@@ -34,6 +34,7 @@ std::vector<std::string> launch_of(const std::string& file, const std::vector<st
 std::vector<std::string> settings_of(const std::string& text) {
   std::vector<std::string> settings;
   std::size_t from = 0;
+  // `;` separates keys, because values may contain commas.
   while (from <= text.size()) {
     const std::size_t end = std::min(text.find(';', from), text.size());
     const std::size_t first = text.find_first_not_of(' ', from);
@@ -52,6 +53,7 @@ std::vector<std::string> launch_keys(const std::vector<std::string>& given) {
 }
 
 Outcome diff(const DiffOptions& options) {
+  // With one file the other side is the same one under `--set`.
   const bool alone = options.after.empty();
   const SearchPath search = default_search_path(options.presets);
   const std::string& after = alone ? options.before : options.after;
@@ -69,6 +71,7 @@ Outcome diff(const DiffOptions& options) {
 Outcome compare(const CompareOptions& options) {
   if (options.json == "-" && options.markdown == "-")
     bad_option("--markdown", "and --json are both -, allowed: one of them");
+  // A profile among the files asks for another comparison: kernels beside operators.
   if (std::ranges::any_of(options.files, looks_like_profile)) {
     if (!options.engine.empty())
       bad_option("--engine",

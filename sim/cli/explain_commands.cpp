@@ -31,6 +31,7 @@ Outcome explain_loss(const ExplainOptions& options, int workers) {
   const SearchPath search = default_search_path(options.presets);
   const std::vector<std::int64_t> sizes = two_sizes(options.devices);
   LaunchOptions launch = options.launch;
+  // A launch file has to know the size of its job before it can be varied.
   if (is_launched(options.scenario, options.overrides, search))
     launch.devices = std::to_string(sizes.front());
   const std::vector<std::string> overrides =
@@ -58,6 +59,7 @@ Outcome explain(const ExplainOptions& options) {
                                    : count_option("-j", options.workers, 1, most_workers);
   const SearchPath search = default_search_path(options.presets);
   LaunchOptions launch = options.launch;
+  // Two sizes ask why the larger one loses; one number is the size of a launch file.
   if (is_launched(options.scenario, options.overrides, search) &&
       options.devices.find(',') == std::string::npos)
     launch.devices = options.devices;
@@ -73,6 +75,7 @@ Outcome explain(const ExplainOptions& options) {
   const auto rows = static_cast<std::size_t>(top);
   if (options.svg == "-") return {.text = tornado_svg(scenario, found, rows), .warnings = warnings};
   if (!options.svg.empty()) write_file(options.svg, tornado_svg(scenario, found, rows));
+  // Explanations are large: text and page want them only where they are written.
   const bool written = !options.json.empty() || !options.report.empty();
   const std::string json = written ? explanation_json(scenario, found) : "";
   if (!options.report.empty())

@@ -38,6 +38,8 @@ Outcome export_file(const ExportOptions& options) {
     return outcome;
   }
   LaunchExport file = export_launch(scenario, options.to);
+  // Every key that the framework cannot say is an error of its own, since a file without it would
+  // start another job.
   if (!file.lacking.empty()) {
     std::vector<Diagnostic> all;
     for (const std::string& key : file.lacking)

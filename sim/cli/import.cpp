@@ -95,14 +95,6 @@ std::vector<std::string> launch_overrides(const std::string& path,
   return all;
 }
 
-std::vector<std::string> launch_warnings(const std::string& path,
-                                         const std::vector<std::string>& overrides,
-                                         const SearchPath& search) {
-  std::vector<std::string> warnings;
-  (void)launched_scenario(path, overrides, search, &warnings);
-  return warnings;
-}
-
 Scenario scenario_option(const std::string& path, const std::vector<std::string>& overrides,
                          const LaunchOptions& launch, const SearchPath& search,
                          std::vector<std::string>& warnings) {

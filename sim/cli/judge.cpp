@@ -211,6 +211,7 @@ Outcome judge(const JudgeOptions& options) {
                                  "of topology --platform");
   if (!options.platform.empty()) check_platform_text(options.platform, "--platform");
   std::vector<JudgedJob> jobs;
+  // Each file has launch options of its own; they are turned into keys here.
   for (const std::string& path : options.scenarios) {
     JudgeOptions own = options;
     own.overrides = launch_overrides(path, options.overrides, options.launch, search);
@@ -218,6 +219,7 @@ Outcome judge(const JudgeOptions& options) {
   }
   std::string text;
   Json all = Json::array();
+  // The worst of all parts of all jobs decides.
   double apart = 0;
   for (const JudgedJob& job : jobs) {
     const Verdict verdict = judged(job, options.platform, search);

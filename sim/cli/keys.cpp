@@ -39,8 +39,10 @@ void add_keys(const Node& mapping, const std::string& prefix, std::vector<Format
   for (const Node::Entry& entry : mapping.find("properties")->entries) {
     if (entry.key == "extends") continue;
     const Node& value = entry.value;
+    // A value may be a number or a mapping with its source; only mappings of keys are gone into.
     const Node* inner = value.find("$comment") != nullptr ? nullptr : mapping_below(value);
     std::string meaning = text_at(value, "description");
+    // The schema carries it in the description, as editors show it.
     constexpr std::string_view mark = " (required)";
     const bool required = meaning.find(mark) != std::string::npos;
     if (required) meaning.erase(meaning.find(mark), mark.size());
@@ -156,6 +158,7 @@ Outcome keys(const KeysOptions& options) {
   if (!options.scenario.empty())
     inputs = inputs_of(scenario_option(options.scenario, {}, options.launch,
                                        default_search_path(options.presets), warnings));
+  // What more words would find is said instead of shown.
   constexpr std::size_t most = 20;
   std::string text;
   for (std::size_t i = 0; i < std::min(found.size(), most); ++i) {

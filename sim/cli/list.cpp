@@ -94,6 +94,7 @@ std::string as_text(const std::vector<ListedPreset>& presets) {
   std::size_t width = 0;
   for (std::size_t i = 0; i < presets.size(); ++i) {
     const ListedPreset& preset = presets[i];
+    // Columns are as wide as the longest name of their kind.
     if (i == 0 || presets[i - 1].kind != preset.kind) {
       width = 0;
       for (std::size_t j = i; j < presets.size() && presets[j].kind == preset.kind; ++j)
@@ -126,11 +127,13 @@ Outcome list_presets(const ListOptions& options) {
   kinds.reserve(listed_kinds.size());
   for (const ListedKind& kind : listed_kinds) kinds.emplace_back(kind.name);
   std::span<const std::string> words(options.words);
+  // The first word may be a kind; the rest are words to find.
   const bool is_kind = !words.empty() && std::ranges::find(kinds, words.front()) != kinds.end();
   const std::string kind = is_kind ? words.front() : "";
   if (is_kind) words = words.subspan(1);
   const std::vector<ListedPreset> presets = listed(kind, words, search);
   if (presets.empty() && !words.empty()) {
+    // Names the word that alone finds nothing, since the others may be right.
     const auto lost = std::ranges::find_if(words, [&](const std::string& word) {
       return listed(kind, {&word, 1}, search).empty();
     });

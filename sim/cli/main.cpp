@@ -17,6 +17,7 @@ static void allow_deep_stack() {
 }
 
 int main(int argc, char** argv) {
+  // Parsers of scripts and documents recurse, and a deep document must end in a message.
   allow_deep_stack();
   try {
     return stepcast::cli::CommandLine(argc > 1 ? argv[1] : "").main(argc, argv);
@@ -26,6 +27,7 @@ int main(int argc, char** argv) {
   } catch (const stepcast::EngineError& error) {
     std::cerr << "engine: " << error.what() << "\n";
   } catch (const std::bad_alloc&) {
+    // Without a text of its own: formatting one would need memory again.
     std::cerr << "the command needs more memory than there is\n";
   } catch (const std::exception& error) {
     std::cerr << "internal error: " << error.what() << "\n";

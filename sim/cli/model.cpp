@@ -51,6 +51,7 @@ std::string as_json(const ModelSpec& spec, const ParameterCount& count, std::int
 Outcome model(const ModelOptions& options) {
   const std::int64_t sequence = count_option("--sequence", options.sequence, 1, 1 << 30);
   const SearchPath search = default_search_path(options.presets);
+  // A common mistake with a command that answers it.
   if (options.model.ends_with(".sh"))
     bad_option("MODEL", "'" + options.model +
                             "' is a launch file, allowed: a model; stepcast import " +
@@ -70,6 +71,7 @@ Outcome model(const ModelOptions& options) {
           row("dense feed-forward, per layer", count.dense_ffn_per_layer) +
           row("experts and router, per layer", count.moe_ffn_per_layer) +
           row("MTP modules", count.mtp);
+  // Prediction modules are trained with the rest where a model has them.
   const double flops = training_flops_per_token(spec, sequence, spec.mtp_layers > 0);
   text += fmt::format("\n  {:<34}{:>12.1f} GFLOP per token at {} tokens\n",
                       "training (3 x forward, causal)", flops / 1e9, sequence);

@@ -56,6 +56,7 @@ std::string head_of(const FirstFile& file) {
 }
 
 std::string searched_text(const FirstFile& file, const ModelSpec& model, std::int64_t node) {
+  // Wider lists find little more for a first file and take longer to search.
   constexpr std::int64_t most_stages = 32, most_expert_ranks = 128;
   const auto tp = sizes_of(file.devices, std::min<std::int64_t>(node, 8));
   const auto pp = sizes_of(file.devices, std::min(model.layers, most_stages));
@@ -75,6 +76,7 @@ std::string searched_text(const FirstFile& file, const ModelSpec& model, std::in
 
 std::string found_text(const FirstFile& file, const PlanSpace& space, const PlanPoint& point) {
   const Strategy& s = point.strategy;
+  // Of the keys that bases vary only recomputation is one of these.
   std::string recompute = "none";
   for (const auto& [path, value] : space.bases.at(s.base).settings)
     if (path == "training.recompute") recompute = value;
@@ -100,6 +102,7 @@ std::string found_text(const FirstFile& file, const PlanSpace& space, const Plan
 [[noreturn]] void refuse_size(const FirstFile& file, const PlanResult& result) {
   std::string why = "the tightest constraint is: " + result.tightest;
   std::string allowed = "more devices, a cluster with more memory, or a shorter --sequence";
+  // A batch that divides badly leaves no plan either, and more memory would not help.
   if (result.tightest.find("global batch") != std::string::npos)
     allowed = "a --global-batch that more of their numbers divide, such as " +
               std::to_string(usual_batch(file.devices));
@@ -114,6 +117,7 @@ std::string found_text(const FirstFile& file, const PlanSpace& space, const Plan
 
 Outcome new_scenario(const NewOptions& options) {
   const SearchPath search = default_search_path(options.presets);
+  // A vendor's or a common name stands for several clusters, of which one has to be chosen.
   if (!find_file(options.cluster, {}, search)) {
     const std::string asked = short_name(options.cluster);
     if (const auto names = presets_called(asked, "clusters", search); !names.empty())
@@ -134,6 +138,7 @@ Outcome new_scenario(const NewOptions& options) {
   const ModelSpec model = read_model(file.model, search);
   const PlanSpace space =
       read_plan_text(searched_text(file, model, cluster.node_devices), "new.yaml", {}, {}, search);
+  // By arithmetic alone: a first file should appear at once.
   const PlanResult result = estimate_plan(space);
   if (result.shortlist.empty()) refuse_size(file, result);
   std::string text = found_text(file, space, result.shortlist.front());

@@ -55,6 +55,7 @@ OperatorOptions as_row(OperatorOptions options, const OperatorKind& kind) {
 OperatorRequest request_of(const OperatorOptions& given, const OperatorForecaster& cluster) {
   std::vector<OperatorProblem> problems;
   const OperatorKind* kind = find_operator_kind(given.kind);
+  // Options are brought into the form of a row of a table, so that both are read by one reader.
   const OperatorOptions options = kind == nullptr ? given : as_row(given, *kind);
   OperatorCells cells;
   for (std::size_t i = 0; i < operator_columns; ++i)
@@ -73,6 +74,7 @@ OperatorRequest request_of(const OperatorOptions& given, const OperatorForecaste
 
 Outcome of_table(const OperatorOptions& options, OperatorClusters& clusters,
                  const OperatorResiduals& residuals) {
+  // Columns mean other options for collectives: `--size` instead of `--m`.
   if (!options.kind.empty())
     bad_option("KIND", fmt::format("is '{}' beside --table, allowed: one of them", options.kind));
   for (std::size_t i = 0; i < operator_columns; ++i)

@@ -68,6 +68,7 @@ struct Ending {
   std::vector<std::string_view> endings;
 };
 const std::vector<Ending>& known_endings() {
+  // An option whose file has another ending was probably meant for another option.
   static const std::vector<Ending> all{{"--json", {".json"}},
                                        {"--csv", {".csv"}},
                                        {"--svg", {".svg"}},

@@ -33,12 +33,15 @@ Outcome plan(const PlanOptions& options) {
                        : static_cast<int>(count_option("--jobs", options.jobs, 1, most_jobs));
   const PhaseProgress progress("plan");
   const PlanResult result = search_plan(space, search, jobs, options.store);
+  // Nothing feasible is an answer about the input, with the way out.
   if (result.best.empty()) return {"", bad_input, plan_failure(space, result)};
   const PlanPoint& winner = best_point(space, result);
   if (!options.output.empty()) {
     const auto directory = std::filesystem::path(options.output).parent_path();
     write_file(options.output,
                plan_scenario(space, winner, directory.string(),
+                             // Keys that the winner makes no use of would be refused by a run and
+                             // are left out.
                              idle_algorithms(read_point(space, winner, search)), search));
   }
   if (!options.report.empty()) write_file(options.report, plan_page(space, result));
@@ -51,6 +54,7 @@ Outcome plan(const PlanOptions& options) {
   if (options.verbose) text += "\n" + launch_files(read_point(space, winner, search));
   Outcome outcome = shown(text, options.json, options.json.empty() ? "" : plan_json(space, result));
   outcome.warnings = space.warnings;
+  // A space of one point needs no search; the user may have expected one.
   if (space.points() == 1)
     outcome.warnings.push_back(options.scenario +
                                " holds one point, whose layers were placed: give keys lists of "

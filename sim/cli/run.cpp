@@ -188,12 +188,14 @@ Outcome run(const RunOptions& options) {
   begin_phase("reading");
   const Scenario scenario = scenario_option(options.scenario, options.overrides, options.launch,
                                             default_search_path(options.presets), imported);
+  // All options that can be wrong are looked at before the first simulation.
   rank_option(options.kernel_rank, scenario);
   paje_option(options, scenario);
   const std::int64_t load_steps = load_steps_option(options, scenario);
   graph_option(options, scenario, imported);
   const std::optional<SeedRuns> seeds = seeds_of(options, scenario);
   RunShown recorded;
+  // Recording runs once more beside the forecast, which stays as quick as without.
   if (options.records()) recorded = shown_run(options, shown_scenario(scenario, seeds));
   if (options.records() && !seeds && options.operators_csv != "-" && counts_fleet(scenario))
     recorded.text += "  What is drawn or written of the run shows one step of equal devices.\n";
@@ -201,6 +203,7 @@ Outcome run(const RunOptions& options) {
   std::optional<LoadSteps> steps;
   if (load_steps > 0) steps = run_load_steps(scenario, load_steps, usable_processors());
   const auto begin = std::chrono::steady_clock::now();
+  // SimGrid opens its trace before its first activity and cannot do so later.
   if (!options.paje.empty()) trace_reference_world(options.paje);
   Forecast result = forecast(scenario);
   result.load_steps = steps;
@@ -228,6 +231,7 @@ Outcome run(const RunOptions& options) {
       options.json.empty() ? ""
                            : with_fields(report_json(scenario, result, timing), recorded.fields));
   outcome.warnings = std::move(imported);
+  // What does not fit is still forecast: the warning and ways to fit come with the time.
   if (!result.fits_memory()) {
     outcome.warnings.push_back(scenario.name + " does not fit into " + full_memory(result));
     if (options.json != "-" && !csv)

@@ -59,6 +59,7 @@ Sweep scenario_sweep(const ScaleOptions& options, const SearchPath& search) {
   if (options.devices.empty())
     bad_option("--devices", "is missing, allowed: 128..8192 or 128,1024,7968");
   const std::vector<std::int64_t> sizes = device_list(options.devices);
+  // The first size is as good as any: the sweep sets each of them.
   LaunchOptions launch = options.launch;
   if (is_launched(options.file, options.overrides, search))
     launch.devices = std::to_string(sizes.front());
@@ -103,6 +104,7 @@ Outcome scale(const ScaleOptions& options) {
   Outcome outcome =
       shown_points(scaling_table(sweep, table), sweep.name, table, options.csv, options.json);
   const auto invalid = std::ranges::count(table.rows, PointStatus::invalid, &PointResult::status);
+  // A curve of refused points is no curve.
   if (outcome.exit_code == done && invalid == std::ssize(table.rows)) {
     outcome.exit_code = check_failed;
     outcome.complaint = options.file + ": no point is valid\n";

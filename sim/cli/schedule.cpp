@@ -95,6 +95,7 @@ double time_option(const std::string& option, const std::string& text, bool zero
 
 UnitCosts costs_of(const ScheduleOptions& options) {
   std::vector<std::string> parts(1);
+  // By hand: an empty part between two commas is an error and must not vanish.
   for (const char c : options.costs) {
     if (c == ',')
       parts.emplace_back();

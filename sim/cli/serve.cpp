@@ -69,12 +69,15 @@ Outcome serve(const ServeOptions& options) {
   if (!options.port.empty())
     settings.first_port = settings.last_port =
         static_cast<int>(count_option("--port", options.port, 0, most_port));
+  // A name that browsers ask for is what keeps other sites from using the server (DNS rebinding).
   if (!is_loopback(options.host) && options.allowed_hosts.empty())
     bad_option("--host",
                "lets others use this machine and needs --allow-host, the name under which "
                "browsers ask; allowed without it: 127.0.0.1");
   settings.token = kept_token();
   settings.folders = default_search_path(options.folders).directories;
+  // The worker has no access to files but presets, and bounded memory and time: whoever sees the
+  // page may ask it anything.
   settings.worker = {"stepcast", "worker",  "--no-files", "--confined",
                      "--memory", "1536MiB", "--seconds",  "20"};
   for (const std::string& folder : options.folders)
@@ -83,11 +86,13 @@ Outcome serve(const ServeOptions& options) {
     settings.worker.insert(settings.worker.end(), {"--jobs", options.workers});
   keep_little();
   read_files_only_from(settings.folders);  // a link among the presets may lead elsewhere
+  // A browser that closes its connection must not end the server.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGCHLD, SIG_DFL);
   serve_page(settings, [&](int port) {
     const std::string host = is_loopback(options.host) ? options.host : "localhost";
     const std::string address = fmt::format("http://{}:{}/#token={}", host, port, settings.token);
+    // Printed and flushed at once, since scripts wait for the line.
     std::cout << address << "\n" << std::flush;
     if (options.opens) open_browser(address);
   });

@@ -73,6 +73,7 @@ void write_points_page(const std::string& file, const Sweep& sweep, const PointT
   page.question = sweep.question;
   page.columns = {"values", "status", "schedule"};
   page.columns.insert(page.columns.end(), number_names().begin(), number_names().end());
+  // Efficiency exists only where sizes are compared.
   const bool compared = !points.efficiency.empty();
   if (compared) page.columns.emplace_back("efficiency");
   const auto cell = [](const std::optional<double>& number) {
@@ -154,6 +155,7 @@ Outcome sweep(const SweepOptions& options) { return sweep(options, in_processes(
 
 Outcome results(const ResultsOptions& options) {
   const std::vector<std::string>& names = options.stores;
+  // `merge` takes the place of a store's name; a store of that name can be given as ./merge.
   if (names.front() != "merge") {
     if (names.size() > 1) bad_option(names[1], "is one store too many, allowed: one, or merge");
     const Store store(names.front(), Store::Open::existing);
@@ -171,6 +173,7 @@ Outcome results(const ResultsOptions& options) {
         Store(names[i], Store::Open::existing).rows(options.where);
     rows.insert(rows.end(), more.begin(), more.end());
   }
+  // Rows have keys of what they are of: of two equal ones the later stays.
   Store(names[1], Store::Open::create).put(rows);
   return {
       fmt::format("{}: took {} rows from {} stores\n", names[1], rows.size(), names.size() - 2)};

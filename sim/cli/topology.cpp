@@ -44,6 +44,7 @@ struct Route {
 
 std::vector<Route> routes_from_first(const Fabric& fabric) {
   std::vector<Route> routes;
+  // One route per kind of distance: the first device that is farther than all before.
   Locality last = Locality::device;
   for (std::uint32_t d = 1; d < fabric.devices(); ++d) {
     const Locality now = fabric.locality(DeviceId{0}, DeviceId{d});
@@ -88,6 +89,7 @@ std::string bill_text(const Bill& bill, const std::string& currency) {
   for (const BillRow& row : bill.rows)
     table.add({row.part, fmt::format("{:.0f}", row.count), fmt::format("{:.6g}", row.price),
                fmt::format("{:.8g}", row.total()), kilowatts(row.watts())});
+  // Power of the building is a part of the sum and no machine.
   if (bill.facility > 1)
     table.add({"facility", "", "", "", kilowatts(bill.power() * (1 - 1 / bill.facility))});
   table.add({"all", "", "", fmt::format("{:.8g}", bill.price()), kilowatts(bill.power())});
@@ -147,6 +149,7 @@ Outcome topology(const TopologyOptions& options) {
     bad_option("--platform", "is -, as another option is, allowed: stdout for one of them");
   const ClusterSpec cluster = cluster_option(options.cluster, options.devices, options);
   const Fabric fabric(cluster);
+  // A drawing is of NICs, leaves and spines.
   if (!options.dot.empty() && fabric.of_platform())
     bad_option("--dot",
                "draws which switches links join, of which a platform file says nothing, "
@@ -172,6 +175,7 @@ Outcome topology(const TopologyOptions& options) {
   if (cluster.costs) text += bill_text(bill_of(fabric), cluster.costs->currency);
   Outcome outcome = shown(folded(text, lines_width()), options.json,
                           options.json.empty() ? "" : as_json(fabric, cut));
+  // The drawing and the platform may replace the text on stdout, each alone.
   if (options.dot == "-") {
     outcome.text = fabric_dot(fabric);
   } else if (!options.dot.empty()) {

@@ -42,6 +42,7 @@ std::string tried_text(const RunOptions& options, const std::vector<std::string>
   overrides.insert(overrides.end(), settings.begin(), settings.end());
   const Scenario scenario = scenario_option(options.scenario, overrides, options.launch,
                                             default_search_path(options.presets), unused);
+  // Settings that are refused throw here and are no way to fit.
   const Forecast result = forecast(scenario);
   double peak = 0;
   for (const StageForecast& stage : result.stages)
@@ -83,10 +84,12 @@ std::vector<WayToFit> ways_to_fit(const RunOptions& options, const Scenario& sce
   const std::vector<std::string> single = smaller_steps(scenario);
   std::vector<std::vector<std::string>> changes;
   changes.reserve(single.size());
+  // Single changes first: whoever reads the answer wants the smallest one.
   for (const std::string& one : single) changes.push_back({one});
   if (std::vector<WayToFit> ways = tried(options, changes); !ways.empty()) return ways;
   const auto full = std::ranges::find(single, std::string("training.recompute=full"));
   if (full == single.end()) return {};
+  // Full recomputation frees most: it goes with every other change before two sizes change at once.
   changes.clear();
   for (const std::string& other : single)
     if (!other.starts_with("training.recompute")) changes.push_back({*full, other});

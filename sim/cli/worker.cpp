@@ -197,12 +197,14 @@ bool WorkerLoop::may_start(const WorkRequest& request) const {
 }
 
 void WorkerLoop::start_waiting() {
+  // Requests that somebody waits for come before those in the background.
   for (const bool background : {false, true})
     for (auto next = waiting_.begin(); next != waiting_.end();) {
       if (next->background != background) {
         ++next;
         continue;
       }
+      // Requests of a kind start in the order in which they came.
       if (!may_start(*next)) break;
       start(*next);
       next = waiting_.erase(next);
@@ -228,6 +230,7 @@ void WorkerLoop::end_late() {
       continue;
     }
     const std::uint64_t id = late->first;
+    // Before the entry goes, which forget() does.
     ++late;
     pool_.cancel(id);
     forget(id);
@@ -282,6 +285,8 @@ bool WorkerLoop::write_output() {
 void WorkerLoop::run() {
   while (!ended_ || !waiting_.empty() || pool_.size() > 0 || !out_.empty()) {
     start_waiting();
+    // Nobody polls for room to write while there is nothing to write, or poll() would return at
+    // once.
     std::vector<pollfd> files{{STDOUT_FILENO, static_cast<short>(out_.empty() ? 0 : POLLOUT), 0},
                               {ended_ ? -1 : STDIN_FILENO, POLLIN, 0}};
     for (const WorkerAnswer& answer : pool_.wait(files, milliseconds_left())) {
@@ -293,6 +298,7 @@ void WorkerLoop::run() {
     if (files[0].revents & (POLLERR | POLLNVAL)) return;  // nobody reads: end what is under way
     if ((files[0].revents & POLLOUT) && !write_output()) return;
     if (files[1].revents != 0 && !read_input()) ended_ = true;
+    // An answer may have made room for the next request.
   }
 }
 
@@ -304,6 +310,7 @@ WorkerSettings settings_of(const WorkerOptions& options) {
                               : count_option("--jobs", options.workers, 1, most_workers));
   if (!options.memory.empty()) {
     const std::optional<Bytes> memory = parse_bytes(options.memory);
+    // Below that the program itself does not start.
     if (!memory || memory->value() < 64e6)
       bad_option("--memory",
                  fmt::format("is '{}', allowed: a size from 64MB, such as 2GiB", options.memory));
@@ -316,6 +323,7 @@ WorkerSettings settings_of(const WorkerOptions& options) {
     settings.seconds = *seconds;
   }
   settings.writes_files = !options.no_files;
+  // Without --confined every file may be read anyway.
   if (!options.confined && !options.folders.empty())
     bad_option("--folder", "is for --confined alone, allowed: both");
   if (options.confined) settings.only_from = default_search_path(options.folders).directories;

@@ -45,6 +45,7 @@ bool fill(WorkRequest& request, const std::string& key, const Json& value) {
 }
 
 WorkerMessage read_object(const Json& json) {
+  // A cancellation has no other fields: one that has is a request with a spelling error.
   if (json.contains("cancel")) {
     const auto id = id_of(json, "cancel");
     if (id && json.size() == 1) return CancelRequest{*id};
@@ -131,6 +132,7 @@ std::string worker_greeting() {
 
 std::string answer_of(const WorkRequest& request, const Answering& answering) {
   std::string line;
+  // The same text and exit code as the command line gives, so that both can be compared.
   try {
     const Outcome outcome = answering(request.arguments);
     line = answer(outcome.exit_code, outcome.text, outcome.complaint);

@@ -36,6 +36,7 @@ bool read_all(int channel, void* to, std::size_t size) {
   auto* at = static_cast<char*>(to);
   while (size > 0) {
     const ssize_t n = recv(channel, at, size, MSG_WAITALL);
+    // A signal ends a call early, a closed channel ends the pool.
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
     at += n;

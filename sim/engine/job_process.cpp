@@ -17,7 +17,7 @@
 namespace stepcast {
 namespace {
 
-// These sanitizers reserve terabytes of addresses.
+// Some sanitizers reserve terabytes of addresses.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool limits_memory = false;
 #else
@@ -29,6 +29,7 @@ constexpr bool limits_memory = true;
 JobOutcome outcome_of(const std::function<std::string()>& job) {
   try {
     return {JobEnd::answered, job()};
+    // Told apart from other failures, since a smaller request may succeed.
   } catch (const std::bad_alloc&) {
     return {JobEnd::needs_memory, "it needs more memory than it may have"};
   } catch (const InputError& error) {

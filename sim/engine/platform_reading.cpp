@@ -121,6 +121,7 @@ std::string packed(const PlatformTable& table) {
 }
 
 PlatformTable unpacked(std::string_view text) {
+  // In the order in which the module packs it; both are of one build.
   Unpacker from(text);
   PlatformTable table;
   table.hosts.resize(from.number<std::size_t>());

@@ -29,6 +29,7 @@ struct RefusedPlatform {
 s4u::NetZone* platform_root(const std::string& file) {
   static int argc = 2;
   static char name[] = "stepcast";
+  // SimGrid prints what it reads otherwise, into the output of the command.
   static char quiet[] = "--log=root.thres:critical";
   static char* argv[] = {name, quiet, nullptr};
   auto* engine = new s4u::Engine(&argc, argv);  // lives as long as the process

@@ -241,6 +241,8 @@ void PathReader::slacks() {
       if (run_.recording.ranks[c].entries[e].kind != Kind::segment) continue;
       all[stage].push_back(graph_.slack(graph_.at(c, e, ExecutedGraph::Clock::device)));
     }
+    // Runs of one stage are alike, and so are communications of one kind: the least and the median
+    // of each say which of them could wait.
   }
   for (std::uint32_t i = 0; i < run_.recording.communications.size(); ++i) {
     const auto kind = kind_of(run_.recording.communications[i]);
@@ -249,6 +251,7 @@ void PathReader::slacks() {
   }
   for (auto& [name, values] : all) {
     std::ranges::sort(values);
+    // Below that dates are the same but for rounding.
     const double most = no_slack * run_.recording.end;
     const auto critical = std::ranges::upper_bound(values, most) - values.begin();
     const auto told = [&](double slack) { return slack <= most ? 0 : slack; };

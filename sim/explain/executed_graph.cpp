@@ -70,6 +70,7 @@ ExecutedGraph::Place ExecutedGraph::place(Vertex vertex) const {
 }
 
 double ExecutedGraph::date(Vertex vertex) const {
+  // Source and sink stand outside of the recording: a step begins at 0 and ends with its last rank.
   if (vertex == source()) return 0;
   if (vertex == sink()) return run_.recording.end;
   const Place p = place(vertex);

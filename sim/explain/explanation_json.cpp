@@ -25,6 +25,7 @@ OrderedJson path_json(const CriticalPath& path) {
   OrderedJson slacks = OrderedJson::array();
   for (const CriticalPath::Slack& s : path.slacks) {
     slacks.push_back({{"name", s.name},
+                      // Slack without an end is null: JSON has no infinity.
                       {"count", s.count},
                       {"critical", s.critical},
                       {"least_s", finite(s.least)},
@@ -65,6 +66,8 @@ std::string explanation_json(const Scenario& scenario, const Explanation& e) {
                          {"headline", e.headline},
                          {"critical_path", path_json(e.path)},
                          {"elasticities", elasticities},
+                         // The sum of all elasticities of times, which near 1 says that no number
+                         // was missed.
                          {"elasticity_of_all_times", e.time_sum},
                          {"bounds", bounds}};
   return json.dump(2) + "\n";
@@ -72,6 +75,7 @@ std::string explanation_json(const Scenario& scenario, const Explanation& e) {
 
 std::string loss_json(const LossSplit& split) {
   OrderedJson causes = OrderedJson::array();
+  // Losses per micro-batch and losses once a step, since they grow with different sizes.
   for (const LossCause& cause : split.causes)
     causes.push_back({{"name", cause.name},
                       {"lost_in_micro_batches_s", split.lost_in_micro_batches(cause)},

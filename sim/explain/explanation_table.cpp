@@ -83,6 +83,7 @@ const Elasticity* best_of(const Explanation& e, Parameter::Nature nature) {
 }
 
 std::string advice(const Explanation& e) {
+  // Rates and times are told apart, as one buys the former and tunes the latter.
   const Elasticity* rate = best_of(e, Parameter::Nature::rate);
   const Elasticity* time = best_of(e, Parameter::Nature::time);
   std::string text;
@@ -122,6 +123,7 @@ std::string explanation_text(const Scenario& scenario, const Explanation& e) {
   std::string text =
       fmt::format("{} takes {} per step.", scenario.name, human(Seconds{e.step_time}));
   if (!e.headline.empty()) text += " " + e.headline;
+  // The two largest parts say most; the table has the rest.
   if (!categories.empty()) {
     text += fmt::format(" Along its critical path {:.0f} % is {}",
                         percent_of(categories[0].seconds, e.path.total), categories[0].name);
@@ -132,6 +134,8 @@ std::string explanation_text(const Scenario& scenario, const Explanation& e) {
                         human(Seconds{e.path.operators[0].seconds}));
   }
   text += advice(e);
+  // Bounds without contention, bubbles and the like: none of them can be reached, and the best says
+  // where to look.
   const auto best = std::ranges::min_element(e.bounds, {}, &Bound::step_time);
   if (best != e.bounds.end()) {
     text += fmt::format(" Of the ideals, {} would win most: {}, {:.0f} % less.", best->name,

@@ -26,6 +26,8 @@ bool always(const Scenario&) { return true; }
 
 /// In this order; a cause that a scenario cannot have is left out.
 const std::vector<Taken>& loss_table_of_causes() {
+  // Each step takes one more cause away, from what is drawn to what is built in, so that the
+  // differences add up.
   static const std::vector<Taken> table{
       {"spread and stalls", always,
        [](Scenario& s, Ideal&) { s.stalls = without_draws(s.stalls); }},
@@ -134,6 +136,7 @@ double LossSplit::lost_once(const LossCause& cause) const {
 
 LossSplit split_loss(const Sweep& two_sizes, const SearchPath& search, int workers) {
   expects(point_count(two_sizes) == loss_sizes, "a loss is between two sizes");
+  // Point 0 is the small job and 1 the large one; both are read before anything runs.
   const std::array scenarios{
       prepare_scenario(point_document(two_sizes, 0), search, IdleAlgorithms::kept),
       prepare_scenario(point_document(two_sizes, 1), search, IdleAlgorithms::kept)};
@@ -148,6 +151,7 @@ LossSplit split_loss(const Sweep& two_sizes, const SearchPath& search, int worke
                    .large_step = times[1][0][0],
                    .work = work_per_device_of(scenarios[1]) / work_per_device_of(scenarios[0]),
                    .seeds = seeds};
+  // What the ladder of causes leaves is computing.
   for (std::size_t k = 0; k <= ladder.size(); ++k)
     result.causes.push_back({k < ladder.size() ? ladder[k].cause : "computing",
                              cause_part(times[0], k, result.small_micro_batches),

@@ -75,11 +75,13 @@ PairCount nearest_count(const std::vector<PublishedPair>& pairs, const std::stri
 
 std::vector<PublishedPair> read_pairs(const SearchPath& search) {
   const auto file = find_file(pairs_file, {}, search);
+  // Without the shipped table differences have no sentence about published pairs.
   if (!file) return {};
   const std::string name = file->string();
   const auto records = parse_csv(read_document_text(name, search, "CSV"), name);
   std::vector<PublishedPair> pairs;
   pairs.reserve(records.size());
+  // The first record is the head.
   for (std::size_t i = 1; i < records.size(); ++i) {
     const CsvRecord& record = records[i];
     const auto number = [&](std::size_t cell) {
@@ -113,15 +115,6 @@ std::optional<PairCount> pairs_like(const std::vector<PublishedPair>& pairs,
   if (pairs.empty() || std::abs(ratio - 1) < none) return {};
   const PairCount count = nearest_count(pairs, kind, size_class(ratio));
   return count.total == 0 ? std::nullopt : std::optional{count};
-}
-
-double least_told(const std::vector<PublishedPair>& pairs, const std::string& kind) {
-  double least = 0;
-  for (std::size_t size = 0; size + 1 < sizes.size(); ++size) {
-    const PairCount count = nearest_count(pairs, kind, size);
-    if (count.total > 0 && count.too_close()) least = count.high;
-  }
-  return least;
 }
 
 std::string pairs_sentence(const std::vector<PublishedPair>& pairs, const std::string& kind,

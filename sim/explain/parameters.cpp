@@ -78,6 +78,7 @@ std::vector<Parameter> parameters(const Scenario& scenario) {
   ScenarioDraft draft = draft_of(scenario);
   std::vector<Parameter> found;
   visit_numbers(draft, [&](const std::string& path, const Number& number, const Range& range) {
+    // A number of 0 stays 0 whatever its factor, and an infinite one infinite.
     if (number.value == 0 || !std::isfinite(number.value)) return;
     found.push_back({.path = path,
                      .nature = number.nature,
@@ -92,11 +93,13 @@ Scenario scaled(Scenario scenario, const std::string& path, double factor) {
   ScenarioDraft draft = draft_of(std::move(scenario));
   bool known = false;
   visit_numbers(draft, [&](const std::string& at, const Number& number, const Range&) {
+    // Only the number at that path; visiting all of them is the way to reach one by name.
     if (at != path) return;
     number.set(factor * number.value);
     known = true;
   });
   expects(known, "a parameter is a number of the scenario");
+  // Synthetic times live in the draft while they are visited.
   if (draft.scenario.synthetic) draft.scenario.synthetic = draft.synthetic;
   return std::move(draft.scenario);
 }

@@ -23,6 +23,8 @@ std::string style() {
 
 std::string row_svg(const Elasticity& row, double y, double centre, double scale) {
   const double length = std::abs(row.value) * scale;
+  // Bars grow from the middle, to the left where the step gets shorter; the number stands at the
+  // far end.
   const double x = row.value < 0 ? centre - length : centre;
   const double number_x = row.value < 0 ? x - 6 : x + length + 6;
   std::string text = fmt::format(

@@ -91,6 +91,7 @@ std::vector<StepRun> run_all(const std::vector<Scenario>& scenarios, int workers
       [&](const WorkerAnswer& answer) {
         if (answer.failed()) throw_failure("a step of changing loads", answer);
         std::istringstream words(answer.text);
+        // Four numbers, as text_of() writes them.
         std::vector<double> numbers;
         for (std::string word; words >> word;) numbers.push_back(parse_number(word).value_or(0));
         runs[answer.index] = {numbers.at(0), numbers.at(1), {numbers.at(2), numbers.at(3)}};

@@ -39,6 +39,8 @@ Seconds LoneStep::bound() const {
 }
 
 Seconds LoneStep::replayed() const {
+  // No recording and no other steps: a lone step is asked for its time only, thousands of times in
+  // a plan.
   return replay({.programs = programs_,
                  .network = network_,
                  .host = scenario_.cluster.host,

@@ -155,6 +155,9 @@ void LoneStage::run_again(const Instructions& code, std::size_t cell) {
 
 void LoneStage::run_unit(const Unit& unit, bool first, bool last) {
   const ChunkProgram& chunk = program_.of(unit.chunk, unit.slice);
+  // The first forward of a chunk and its last weight gradient do work that the others do not, such
+  // as gathering weights and giving gradients away. They have code of their own and no known time
+  // to reuse.
   switch (unit.kind) {
     case UnitKind::forward:
       return first ? run(chunk.first_forward) : run_again(chunk.forward, cell(unit, 0));

@@ -55,6 +55,7 @@ void Writer::packed(std::uint32_t field, const std::vector<std::uint64_t>& value
 
 std::optional<std::uint64_t> take_varint(std::string_view& rest) {
   std::uint64_t value = 0;
+  // Seven bits a byte, the lowest first, ten bytes at most (protobuf's encoding).
   for (std::size_t i = 0; i < 10 && i < rest.size(); ++i) {
     const auto byte = static_cast<unsigned char>(rest[i]);
     value |= static_cast<std::uint64_t>(byte & 0x7FU) << (7 * i);

@@ -74,6 +74,8 @@ std::uint64_t comm_type(CollectiveKind kind) {
     case CollectiveKind::all_to_all:
       return all_to_all;
     case CollectiveKind::broadcast:
+    // Chakra has no type for a transfer between two: those are nodes of their own, and this is
+    // never asked for them.
     case CollectiveKind::send_recv:
       break;
   }

@@ -41,6 +41,7 @@ std::string graph_dot(const TaskGraph& graph, const std::vector<Rank>& ranks) {
   for (const Rank rank : ranks) {
     const std::vector<TaskNode> tasks = rank_tasks(graph, rank);
     count += tasks.size();
+    // Counted before it is drawn: Graphviz does not get through such a file.
     if (count > most_tasks)
       throw InputError({{{},
                          "--graph",
@@ -52,6 +53,7 @@ std::string graph_dot(const TaskGraph& graph, const std::vector<Rank>& ranks) {
       text += "    " + id_of(rank, i) + " [shape=" + shape_of(tasks[i].kind) +
               ", label=" + dot_text(tasks[i].key + " " + tasks[i].name) + "];\n";
     text += "  }\n";
+    // Edges behind all nodes of the rank, or a node would be made outside of its box.
     for (std::size_t i = 0; i < tasks.size(); ++i)
       for (const std::uint32_t need : tasks[i].needs)
         text += "  " + id_of(rank, need) + " -> " + id_of(rank, i) + ";\n";

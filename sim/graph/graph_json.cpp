@@ -27,6 +27,7 @@ Json cost_json(const OperatorCost& cost) {
 }
 
 Json instruction_json(const Instruction& instruction) {
+  // Short lists instead of mappings, since a graph has thousands of instructions.
   if (const auto* run = std::get_if<Compute>(&instruction))
     return Json::array({"compute", run->segment});
   if (const auto* start = std::get_if<Communicate>(&instruction))
@@ -164,6 +165,7 @@ std::string graph_json(const TaskGraph& graph) {
             {"algorithms", std::move(algorithms)},
             {"stages", std::move(stages)}};
   if (graph.stalls) json["stalls"] = value_json(*graph.stalls);
+  // On one line: files are large, and programs read them.
   return json.dump() + "\n";
 }
 

@@ -157,6 +157,7 @@ StageCall read_call(const Part& part) {
                  .host_link = Seconds{part.at("host_link").number()},
                  .in_kernel = part.at("in_kernel").flag()};
   static const auto kernels = names_of<ExchangeKernel>(exchange_kernels);
+  // Absent in files that were written before exchanges had kernels of their own.
   if (part.has("kernel"))
     call.kernel = static_cast<ExchangeKernel>(part.at("kernel").choice(kernels));
   if (!part.has("skew")) return call;
@@ -185,6 +186,8 @@ void read_segment(const Part& part, StageProgram& program) {
 
 ChunkProgram read_chunk(const Part& part, const StageProgram& program) {
   ChunkProgram chunk;
+  // Code refers to segments, calls and slots of the program, which are read before and checked
+  // here.
   const auto code = [&](const char* key) { return read_code(part.at(key), program); };
   chunk.forward = code("forward");
   chunk.first_forward = code("first_forward");
@@ -274,6 +277,7 @@ void read_schedule(const Part& part, TaskGraph& graph) {
   graph.global_batch = part.at("global_batch").count(1, std::int64_t{1} << 40);
   if (!part.at("boundary_latency").is_null())
     graph.boundary_latency = Seconds{part.at("boundary_latency").number()};
+  // What the plan would say of itself in a scenario, where these are resolved.
   graph.plan.vpp = shape.chunks;
   graph.plan.slices = shape.slices;
   graph.plan.chunk_placement = shape.placement;

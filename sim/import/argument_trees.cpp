@@ -210,6 +210,7 @@ const Node* primus_module(const Node& root) {
 }  // namespace
 
 std::string_view argument_tree_form(const std::string& text) {
+  // Told by what only that tool writes, the most particular first.
   if (has_line(text, "modules:") && has_words(text, "trainer:") && has_words(text, "framework:"))
     return "primus";
   const bool sections = has_line(text, "system:") && has_line(text, "model:");

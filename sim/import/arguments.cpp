@@ -62,6 +62,7 @@ const std::string* Arguments::word(std::string_view name) {
     fail(*found, "has no value");
     return nullptr;
   }
+  // A value that hangs on a command is never guessed; the message says how to give it.
   if (is_unknown(found->words.front())) {
     fail(*found,
          "is what a command prints, or hangs on a name that is not set, and nothing is run; write "
@@ -122,6 +123,7 @@ std::vector<std::int64_t> Arguments::counts(std::string_view name) {
   const Setting* found = find(name);
   std::vector<std::int64_t> all;
   if (found == nullptr || word(name) == nullptr) return all;
+  // Lists come as several words, as one word with commas, or both.
   for (const std::string& text : found->words) {
     for (std::size_t begin = 0; begin <= text.size();) {
       const std::size_t end = std::min(text.find(',', begin), text.size());

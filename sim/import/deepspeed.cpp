@@ -110,6 +110,8 @@ void import_batch(Json& json) {
   BatchSizes s{args.find("train_batch_size"), args.find("train_micro_batch_size_per_gpu"),
                args.find("gradient_accumulation_steps")};
   s.global = positive(json, s.all);
+  // Any two of the three sizes give the third, since their product is the global batch. What is
+  // said beside the file wins.
   s.micro = positive(json, s.piece);
   s.count = positive(json, s.steps);
   s.micro = beside_said(json, s.piece, "training.micro_batch", s.micro);
@@ -145,6 +147,7 @@ void import_sharding(Json& json) {
                                              std::to_string(*json.job.zero) +
                                              ", allowed: the same");
   draft.set("parallel.zero", zero, {stage}, stage == nullptr ? "stage 0 unless given" : "");
+  // Defaults of DeepSpeed's zero/config.py: overlap is on at stage 3 alone.
   const bool on = overlap != nullptr ? args.on(overlap->name) : zero == 3;
   draft.set("communication.gradient.overlap", on && zero > 0, {overlap},
             overlap == nullptr ? "true at stage 3 unless given" : "");
@@ -159,6 +162,7 @@ void import_sharding(Json& json) {
   }
   constexpr double elements = 5e8;  // of zero/config.py
   const double size = bucket == nullptr ? elements : args.number(bucket->name).value_or(elements);
+  // Without overlap there is one bucket of everything.
   if (on && zero > 0)
     draft.set("communication.gradient.bucket", shortest(size), {bucket},
               bucket == nullptr ? "5e8 elements unless given" : "");
@@ -168,10 +172,12 @@ void import_precision(Json& json) {
   Arguments& args = json.args;
   Draft& draft = json.draft;
   const Setting* bf16 = args.find({"bf16.enabled", "bfloat16.enabled"});
+  // Both spellings are in use.
   const Setting* fp16 = args.find("fp16.enabled");
   const bool brain = bf16 != nullptr && args.on(bf16->name);
   const bool half = fp16 != nullptr && args.on(fp16->name);
   if (brain && half) return args.fail(*fp16, "does not go with bf16.enabled");
+  // Without a switch DeepSpeed trains in FP32, and that is asked about rather than taken for BF16.
   if (!brain && !half && !json.asked_precision && !draft.given("training.precision"))
     draft.wrong({{},
                  "training.precision",
@@ -180,6 +186,7 @@ void import_precision(Json& json) {
   draft.set("training.precision", std::string(half ? "fp16" : "bf16"), {brain ? bf16 : fp16});
   const Setting* type = args.find("communication_data_type");
   const std::string name = args.text("communication_data_type", "bf16");
+  // Gradients travel as the parameters are unless the file says otherwise.
   const bool wide = name == "fp32" || name == "float32" || name == "torch.float32";
   draft.set("communication.gradient.precision", std::string(wide ? "fp32" : "bf16"), {type},
             type == nullptr ? "two bytes, as the parameters" : "");
@@ -192,10 +199,12 @@ void import_rest(Json& json) {
   const std::string name = args.text("optimizer.type", "Adam");
   if (!name.ends_with("Adam") && !name.ends_with("AdamW") && !draft.given("runtime.optimizer"))
     args.fail(*optimizer, "is '" + name + "', allowed: Adam, AdamW, FusedAdam");
+  // Other algorithms send other bytes: compressed updates and updates on the host have no key.
   if (name.starts_with("OneBit") || name.starts_with("ZeroOne") || name.starts_with("CPU"))
     args.fail(*optimizer, "is '" + name + "', allowed: Adam, AdamW, FusedAdam");
   const Setting* plain = args.find("optimizer.params.torch_adam");
   const bool torch = plain != nullptr && args.on(plain->name);
+  // DeepSpeed takes its own fused Adam unless torch's is asked for.
   if (optimizer != nullptr || !json.job.trainer)
     draft.set("runtime.optimizer", std::string(torch ? "elementwise" : "fused"), {optimizer, plain},
               optimizer == nullptr ? "DeepSpeed's own Adam" : "");

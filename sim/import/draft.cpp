@@ -104,10 +104,12 @@ Draft::Draft(const std::vector<std::string>& overrides) {
       continue;
     }
     const Place place{"--set " + assignment, 1, 1};
+    // A preset stands for many keys, each of which a later `--set` may replace.
     for (const std::string& one :
          split_preset(assignment.substr(0, equals), assignment.substr(equals + 1))) {
       const std::size_t end = one.find('=');
       const std::string path = one.substr(0, end);
+      // Of one key given twice the last one counts.
       std::erase_if(entries_, [&](const Entry& e) { return e.path == path; });
       entries_.push_back({path, one.substr(end + 1), "--set", place, true});
     }
@@ -117,6 +119,7 @@ Draft::Draft(const std::vector<std::string>& overrides) {
 bool Draft::given(std::string_view path) const {
   return std::ranges::any_of(entries_, [&](const Entry& entry) {
     if (entry.comment != "--set") return false;
+    // Also what stands above or below: who sets a section decides about its keys.
     const std::string_view own = covered(entry, path);
     const std::string_view shorter = own.size() < path.size() ? own : path;
     const std::string_view longer = own.size() < path.size() ? path : own;
@@ -143,6 +146,7 @@ void Draft::set(const std::string& path, const std::string& value,
   for (const Setting* flag : flags)
     if (flag != nullptr) used_.insert(flag->shown());
   if (given(path)) return;
+  // Sections in the order of the reference page, whichever flag was read first.
   std::string comment;
   Place place;
   for (const Setting* flag : flags) {

@@ -62,6 +62,7 @@ Scenario read_back(const Scenario& scenario, std::string_view kind, const std::s
   const auto forms = launch::launch_forms();
   const auto form = std::ranges::find(forms, kind, &launch::LaunchForm::name);
   expects(form != forms.end(), "what is exported is a form of launch files");
+  // Through the same steps as a user's import, so that what is compared is what a user gets.
   launch::Draft draft{{}};
   draft.set("stepcast", 1, {});
   draft.set("name", std::string("exported"), {});
@@ -71,6 +72,7 @@ Scenario read_back(const Scenario& scenario, std::string_view kind, const std::s
   launch::set_framework(draft, framework);
   const auto devices = form->import("exported", text, ImportOptions{}, draft);
   if (!draft.wrong().empty()) throw InputError(draft.wrong());
+  // The cluster is no part of a launch file.
   expects(devices.has_value(), "an export says how many devices there are");
   Node root = parse_document(draft.yaml(), "exported");
   const Node* cluster = scenario.document ? scenario.document->find("cluster") : nullptr;
@@ -79,6 +81,8 @@ Scenario read_back(const Scenario& scenario, std::string_view kind, const std::s
   Node count{.kind = Node::Kind::scalar, .text = std::to_string(*devices)};
   set_value(root, "cluster.devices", count);
   launch::leave_to_framework(root, search, draft);
+  // As an import does: keys that the text makes and that do nothing here are left out, one error at
+  // a time.
   for (;;) {
     try {
       return read_scenario(ScenarioDocument{root, "exported", {}}, search);

@@ -25,7 +25,9 @@ void add_window(Flags& flags, const GroupedQueryAttention& attention) {
 }
 
 void add_linear(Flags& flags, const LinearAttention& a) {
+  // Lightning attention has no flags in either.
   if (a.kind != LinearAttention::Kind::gated_delta || a.full_every == 0) return;
+  // One architecture, two sets of names.
   if (flags.framework == launch::Framework::mindspeed) {
     flags.add("--full-attention-interval", a.full_every);
     flags.add("--mamba-d-conv", a.convolution);
@@ -52,6 +54,7 @@ void add_attention(Flags& flags, const ModelSpec& model) {
   if (const auto* a = std::get_if<GroupedQueryAttention>(&model.attention)) {
     flags.add("--num-attention-heads", a->heads);
     flags.add("--kv-channels", a->head_dim);
+    // Without the flag Megatron-LM gives each head keys of its own, whatever the number of groups.
     if (a->kv_heads != a->heads) {
       flags.add("--group-query-attention");
       flags.add("--num-query-groups", a->kv_heads);
@@ -79,6 +82,7 @@ void add_model(Flags& flags, const ModelSpec& model) {
   if (model.linear) add_linear(flags, *model.linear);
   if (model.ffn.hidden > 0) flags.add("--ffn-hidden-size", model.ffn.hidden);
   flags.when(model.ffn.kind == FeedForwardSpec::Kind::swiglu, "--swiglu");
+  // Padded, so that Megatron-LM does not pad the given size again.
   flags.add("--padded-vocab-size", model.vocabulary);
   flags.add("--normalization", model.norm == ModelSpec::Norm::layer ? "LayerNorm" : "RMSNorm");
   flags.when(
@@ -200,6 +204,8 @@ void add_plan(Flags& flags, const Scenario& scenario) {
   }
   flags.when(plan.sequence_parallel, "--sequence-parallel");
   if (plan.cp > 1) add_context(flags, scenario);
+  // A layout says uneven cuts and contains the chunks; with an even one the number of chunks is
+  // enough.
   const ChunkLayers layers = chunk_layers(scenario);
   const bool dual =
       scenario.schedule.pipeline == "dualpipe_v" && flags.framework == launch::Framework::mindspeed;
@@ -210,16 +216,19 @@ void add_plan(Flags& flags, const Scenario& scenario) {
   else if (plan.vpp > 1 && !dual)
     flags.add("--num-virtual-stages-per-pipeline-rank", plan.vpp);
   flags.when(plan.zero == 1, "--use-distributed-optimizer");
+  // Megatron-LM's own sharding ends with optimizer states; more is its FSDP's.
   if (plan.zero > 1) {
     flags.add("--use-megatron-fsdp");
     flags.add("--data-parallel-sharding-strategy",
               plan.zero == 2 ? "optim_grads" : "optim_grads_params");
   }
+  // FSDP overlaps by itself and refuses the flags.
   const bool overlap = scenario.workload.communication.gradient_overlap && plan.zero < 2;
   flags.when(overlap, "--overlap-grad-reduce");
   flags.when(overlap && plan.zero == 1 && scenario.workload.communication.gather_overlap,
              "--overlap-param-gather");
   if (plan.dp_replicate > 1) flags.add("--num-distributed-optimizer-instances", plan.dp_replicate);
+  // Overlapped is the default with chunks, and nothing else can be.
   const bool blocking = scenario.schedule.p2p == ScheduleSpec::PointToPoint::blocking;
   flags.when(blocking && plan.vpp > 1, "--no-overlap-p2p-communication");
 }

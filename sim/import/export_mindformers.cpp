@@ -80,6 +80,7 @@ void put_attention(Recipe& r) {
 
 void put_model(Recipe& r) {
   const ModelSpec& model = r.scenario.workload.model;
+  // Layer norms are what GPT-2's configuration has; all else is read as Llama's.
   const bool gpt2 = model.norm == ModelSpec::Norm::layer;
   r.put("model.model_config.type", std::string(gpt2 ? "GPT2Config" : "LlamaConfig"), "model.norm");
   r.model("num_hidden_layers", model.layers, "layers");
@@ -126,6 +127,7 @@ void put_experts(Recipe& r) {
     r.flag("moe_config.comp_comm_parallel", true, "moe.overlap");
     r.put("moe_config.comp_comm_parallel_degree", how.pieces, "moe.overlap");
   }
+  // What follows only the older MoE layer knows.
   if (!r.legacy) return;
   r.flag("moe_config.use_gmm", !how.capacity_factor, "moe.capacity_factor");
   if (how.capacity_factor)
@@ -143,6 +145,7 @@ void put_plan(Recipe& r) {
   r.put("parallel_config.context_parallel", plan.cp, "parallel.cp");
   r.put("parallel_config.expert_parallel", plan.ep, "parallel.ep");
   r.flag("parallel_config.use_seq_parallel", plan.sequence_parallel, "parallel.sequence_parallel");
+  // MindFormers would otherwise keep the embedding whole on each data rank.
   r.flag("parallel_config.vocab_emb_dp", false, "the embedding is cut, too");
   if (plan.cp > 1) {
     using Algorithm = ParallelPlan::ContextAlgorithm;
@@ -161,6 +164,7 @@ void put_plan(Recipe& r) {
   r.flag("parallel.enable_parallel_optimizer", plan.zero > 0, "parallel.zero");
   const std::string config = "parallel.parallel_optimizer_config.";
   if (plan.zero > 1) r.flag(config + "gradient_accumulation_shard", true, "parallel.zero");
+  // Shards include context ranks, which hold the same weights.
   if (plan.dp_replicate > 1)
     r.put(config + "optimizer_weight_shard_size", plan.dp * plan.cp / plan.dp_replicate,
           "parallel.dp_replicate");
@@ -222,6 +226,8 @@ void put_runtime(Recipe& r) {
   const RuntimeSpec& runtime = r.scenario.workload.runtime;
   const CommunicationSpec& communication = r.scenario.workload.communication;
   using Dispatch = RuntimeSpec::Dispatch;
+  // The compiler joins operators only in graph mode: eager with fusion is a graph of level O1, a
+  // sunk graph O2.
   const bool joins = runtime.fusion == RuntimeSpec::Fusion::dvm;
   const bool eager = runtime.dispatch == Dispatch::eager;
   r.put("context.mode", std::int64_t{eager && !joins ? 1 : 0}, "runtime.dispatch");
@@ -247,6 +253,7 @@ std::string mindformers_yaml(const Scenario& scenario) {
   Recipe recipe{.scenario = scenario};
   const ParallelPlan& plan = scenario.workload.plan;
   const bool moe = scenario.workload.model.moe.has_value();
+  // The newer layer neither splits experts over tensor ranks nor drops tokens.
   recipe.legacy =
       moe && ((plan.tp > 1 && plan.etp == plan.tp) || scenario.workload.moe.capacity_factor);
   if (moe) recipe.flag("use_legacy", recipe.legacy, "parallel.etp");

@@ -66,6 +66,7 @@ void add_precision(Flags& flags, const Scenario& scenario) {
     case Recipe::mxfp8:
       flags.add("--fp8-recipe", "mxfp8");
       break;
+    // Recipes that Megatron-LM has no name for; the export lists them as lacking.
     case Recipe::rowwise:
     case Recipe::deepseek:
       break;
@@ -73,6 +74,7 @@ void add_precision(Flags& flags, const Scenario& scenario) {
   flags.when(
       scenario.workload.communication.gather_precision == CommunicationSpec::GatherPrecision::fp8,
       "--fp8-param-gather");
+  // Its router pads where no copies do.
   const bool padded = scenario.workload.model.moe && !scenario.workload.moe.pads_rows;
   flags.when(padded && flags.framework == launch::Framework::megatron,
              "--moe-router-padding-for-quantization");

@@ -131,6 +131,7 @@ std::vector<std::string> flag_names(Framework framework) {
       });
   };
   add(flag_table(framework));
+  // Frameworks on top of Megatron-LM take its flags too.
   if (knows_megatron(framework)) add(flag_table(Framework::megatron));
   return all;
 }

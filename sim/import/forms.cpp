@@ -133,6 +133,8 @@ void settle_values(Framework framework, Launch& launch, Draft& draft) {
           return is_unknown(word) || word.empty();
         });
     const std::string key(flag->key.substr(0, flag->key.find(',')));
+    // Where the flag is the key itself its value is replaced, since other flags are derived from
+    // it.
     if (draft.given(key)) {
       const auto count = draft.count(key);
       if (flag->direct && count) setting.words = {std::to_string(*count)};
@@ -144,6 +146,7 @@ void settle_values(Framework framework, Launch& launch, Draft& draft) {
       launch.unset.clear();  // said once
     }
     if (asked == nullptr) return false;
+    // A number is an argument of the script, a name a variable.
     const bool number = asked->first[0] >= '0' && asked->first[0] <= '9';
     draft.wrong({setting.place, setting.shown(),
                  "has no value, as " + std::string(number ? "$" : "") + asked->first +
@@ -185,6 +188,7 @@ void ask_for_arguments(const Launch& launch, const std::string& unset, Draft& dr
 
 ShellInputs inputs_of(const ImportOptions& options) {
   ShellInputs inputs{options.arguments, {}};
+  // As `env` takes them, since that is what stands in front of a launch.
   for (const std::string& text : options.environment) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0)
@@ -398,6 +402,8 @@ std::vector<std::string> import_kinds() {
 }
 
 bool is_launch_file(const std::string& path, const SearchPath& search) {
+  // By the ending where that is certain; other endings are scenarios as well, and only the text
+  // tells.
   const std::string ending = launch::ending_of(path);
   constexpr std::string_view scripts[] = {"sh", "bash", "slurm", "sbatch", "args", "toml", "py"};
   if (std::ranges::find(scripts, ending) != std::end(scripts)) return true;
@@ -405,6 +411,7 @@ bool is_launch_file(const std::string& path, const SearchPath& search) {
   const bool json = ending == "json";
   if (ending != "yaml" && ending != "yml" && !json && !launch::is_log(path)) return false;
   try {
+    // Logs have a reader of their own, which passes over all but the printed arguments.
     if (launch::is_log(path))
       return launch::has_printed_arguments(launch::read_printed(path, search));
     const std::string text = read_document_text(path, search, "a launch file");

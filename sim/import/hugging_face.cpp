@@ -64,6 +64,8 @@ std::vector<const char*> written_out(const std::string& config) {
   } catch (const InputError&) {
     return {"norm", "rope", "activation"};  // reading the scenario says what is wrong with it
   }
+  // Models in Python write out what has no kernel in PyTorch: all activations, every norm but the
+  // layer norm, the rotation.
   std::vector<const char*> kernels{"activation"};
   if (model.norm != ModelSpec::Norm::layer || model.qk_norm != ModelSpec::QkNorm::none ||
       model.linear || !std::holds_alternative<GroupedQueryAttention>(model.attention))

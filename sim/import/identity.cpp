@@ -89,6 +89,8 @@ std::string version_behind(std::string_view text) {
 /// What a file says of the version of a framework; nothing: it does not.
 bool find_version(Identity& found, const std::string& text) {
   const std::string lower = lowered(text);
+  // What a file says outright, such as the path of a container, wins over what follows from its
+  // flags.
   for (const Mark& mark : marks) {
     if (mark.framework != found.name) continue;
     for (std::size_t at = lower.find(mark.before); at != std::string::npos;
@@ -102,10 +104,12 @@ bool find_version(Identity& found, const std::string& text) {
       return true;
     }
   }
+  // Flags that a version removed say that this is an older one.
   for (const Gone& flag : gone) {
     if (flag.framework != found.name) continue;
     const std::size_t at = lower.find(flag.flag);
     const std::size_t end = at + flag.flag.size();
+    // A longer flag with the same beginning is another flag.
     if (at == std::string::npos ||
         (end < text.size() &&
          (lower[end] == '-' || std::isalnum(static_cast<unsigned char>(lower[end])) != 0)))

@@ -100,6 +100,7 @@ std::vector<std::string> assignments_of(const Node& root) {
 
 LaunchSource source_of(const Node& root) {
   Reading reading;
+  // Read through the description of the key, so that its errors are those of any key.
   LaunchSource source;
   bool present = false;
   Section section{root, {}, reading};
@@ -128,8 +129,11 @@ ImportOptions import_options(const LaunchSource& source, std::vector<std::string
                         .deepspeed = source.deepspeed,
                         .arguments = source.arguments,
                         .environment = source.environment};
+  // 0 stands for the size that the file says.
   if (source.devices > 0) options.devices = source.devices;
   constexpr std::string_view size = "cluster.devices=";
+  // A size given by `--set` counts as if it were given to the importer, which needs it for the
+  // batch.
   for (const std::string& text : options.overrides)
     if (const auto count = parse_count(text.starts_with(size) ? text.substr(size.size()) : "");
         count && *count >= 1)

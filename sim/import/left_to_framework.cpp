@@ -46,6 +46,7 @@ void take_out(Node& root, std::string_view path) {
   if (below == nullptr) return;
   if (dot != std::string_view::npos) {
     take_out(*below, path.substr(dot + 1));
+    // A section that becomes empty goes with its last key.
     if (below->kind != Node::Kind::mapping || !below->entries.empty()) return;
   }
   std::erase_if(root.entries, [&](const Node::Entry& e) { return e.key == path.substr(0, dot); });
@@ -53,6 +54,7 @@ void take_out(Node& root, std::string_view path) {
 
 void set_framework(Draft& draft, const std::string& chosen) {
   const Identity& runs = draft.runs();
+  // Without a preset for what runs, no rules apply; the comment says why.
   if (runs.file.empty() || draft.given("framework")) {
     draft.set("framework", std::string("none"), {}, chosen == "none" ? "--framework" : "no preset");
     return;
@@ -69,6 +71,8 @@ bool leave_out_idle(const InputError& error, Node& root, Draft& draft) {
   bool any = false;
   for (const Diagnostic& d : error.diagnostics()) {
     const auto entry = std::ranges::find(draft.entries(), d.path, &Entry::path);
+    // Only what no flag said is left out: a key that the file asks for and that does nothing is an
+    // error.
     if (!d.idle || entry == draft.entries().end() || !(entry->soft || !entry->said)) continue;
     draft.leave_out(d.path, "changes nothing here: " + d.path + " " + d.message);
     take_out(root, d.path);

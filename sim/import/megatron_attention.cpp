@@ -43,6 +43,7 @@ void import_linear(MegatronLaunch& launch, const Setting* variant, const Setting
   needed(launch, "model.linear_attention.value_heads", "--linear-num-value-heads");
   needed(launch, "model.linear_attention.key_dim", "--linear-key-head-dim");
   needed(launch, "model.linear_attention.value_dim", "--linear-value-head-dim");
+  // Qwen3-Next's full layers have a gate; with the flag of a variant a flag says it.
   if (variant == nullptr && !launch.latent)
     draft.set("model.attention.output_gate", true, {interval}, "of the other layers");
   const Setting* taps = launch.args.find({"--linear-conv-kernel-dim", "--mamba-d-conv"});
@@ -66,6 +67,7 @@ void import_sparse(MegatronLaunch& launch, const Setting& variant) {
     return launch.args.fail(variant,
                             "is sparse attention (dsa), which chooses latents, allowed: with "
                             "--multi-latent-attention");
+  // MindSpeed's indexer has fixed sizes, Megatron-LM's are flags.
   if (variant.name == "--enable-dsa-indexer") return import_indexer(launch, variant);
   needed(launch, "model.attention.index_heads", "--dsa-indexer-n-heads", &variant);
   needed(launch, "model.attention.index_dim", "--dsa-indexer-head-dim");

@@ -36,11 +36,14 @@ void translate_experts(FlagTranslation& all, Arguments& args) {
   const Setting* size = all.find("--moe-expert-parallel-size");
   if (size != nullptr) all.add(*size, "--expert-model-parallel-size", size->words);
   const Setting* cut = all.find("--enable-expert-tensor-parallelism");
+  // DeepSpeed keeps experts whole unless asked; Megatron-LM would split them as dense layers.
   if (cut == nullptr) all.add_default("--expert-tensor-parallel-size", {"1"});
   const Setting* chosen = all.find("--topk");
   chosen != nullptr ? all.add(*chosen, "--moe-router-topk", chosen->words)
                     : all.add_default("--moe-router-topk", {"1"});
   const Setting* interval = all.find("--expert-interval");
+  // Defaults below are those of Megatron-DeepSpeed's arguments.py, where they differ from
+  // Megatron-LM's.
   const std::int64_t every = args.count_or("--expert-interval", 2);
   const Setting* layers = all.find("--num-layers");
   if (layers == nullptr) return;  // Megatron's reader says that it is missing
@@ -53,6 +56,7 @@ void translate_experts(FlagTranslation& all, Arguments& args) {
                                          std::to_string(count / every)};
   interval != nullptr ? all.add(*interval, "--moe-layer-freq", pattern)
                       : all.add_default("--moe-layer-freq", pattern);
+  // DeepSpeed's gate drops by default and pads to its capacity.
   if (all.find("--disable-moe-token-dropping") == nullptr) {
     const Setting* capacity = all.find("--moe-train-capacity-factor");
     if (capacity != nullptr && args.number(capacity->name).value_or(1) <= 0)

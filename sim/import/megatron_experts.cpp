@@ -55,11 +55,14 @@ void import_shared(MegatronLaunch& launch, std::int64_t expert_hidden) {
       launch.args.find({"--n-shared-experts", "--moe-shared-expert-intermediate-size"});
   if (const Setting* gate =
           launch.args.find({"--moe-shared-expert-gate", "--shared-expert-gate"})) {
+    // A gate without experts behind it has nothing to weigh.
     if (width_flag != nullptr)
       launch.draft.set("model.moe.shared_gate", true, {gate});
     else
       launch.draft.note(*gate, "counts only with shared experts");
   }
+  // MindSpeed counts shared experts as wide as a routed one; Megatron-LM gives the width of all
+  // together as one.
   if (const Setting* count = launch.flag("--n-shared-experts")) {
     const std::int64_t shared = launch.args.count_or("--n-shared-experts", 0);
     launch.draft.set("model.moe.shared_experts", shared, {count});
@@ -76,6 +79,8 @@ void import_groups(MegatronLaunch& launch) {
   const Setting* groups = launch.args.find({"--moe-router-num-groups", "--n-group"});
   const Setting* chosen = launch.args.find(
       {"--moe-router-group-topk", "--topk-group", "--moe-router-topk-limited-devices"});
+  // Groups by device are groups of expert ranks; a top-k of groups without their number counts only
+  // there.
   const bool by_rank = launch.mindspeed() || (chosen != nullptr && chosen->name ==
                                                                        "--moe-router-topk-limited-"
                                                                        "devices");
@@ -101,12 +106,14 @@ void import_library(MegatronLaunch& launch) {
 void import_dispatch(MegatronLaunch& launch) {
   const Setting* type = launch.flag("--moe-token-dispatcher-type");
   const std::string name = launch.args.text("--moe-token-dispatcher-type", "allgather");
+  // Each name of Megatron-LM stands for one way of moving tokens (docs/models/dispatchers.md).
   const bool known = name == "allgather" || name == "alltoall" || name == "flex" ||
                      (launch.mindspeed() && name == "alltoall_seq");
   if (!known)
     return launch.args.fail("--moe-token-dispatcher-type",
                             "is '" + name + "', allowed: allgather, alltoall, flex" +
                                 (launch.mindspeed() ? ", alltoall_seq" : ""));
+  // One expert rank moves nothing, except that an allgather also gathers between tensor ranks.
   const bool travels = launch.ep > 1 || (launch.etp > 1 && name == "allgather");
   for (const char* of_flex : {"--moe-flex-dispatcher-backend", "--moe-enable-deepep"})
     if (const Setting* setting = launch.flag(of_flex); setting != nullptr && name != "flex")
@@ -116,6 +123,7 @@ void import_dispatch(MegatronLaunch& launch) {
       launch.draft.runs().at_least("2.1"))
     launch.draft.set("moe.dispatcher", std::string("mindspeed_2.3_seq"), {type});
   if (travels) {
+    // Flex libraries send a token once per node.
     const char* dispatch = name == "allgather" ? "allgather"
                            : name == "flex"    ? "two_hop_dedup"
                                                : "flat";
@@ -131,6 +139,7 @@ void import_overlap(MegatronLaunch& launch) {
       launch.args.find({"--n-shared-experts", "--moe-shared-expert-intermediate-size"}) != nullptr;
   if (const Setting* pair =
           launch.args.find({"--overlap-moe-expert-parallel-comm", "--moe-fb-overlap"})) {
+    // Megatron-LM itself refuses the pair.
     if (!launch.mindspeed() && launch.args.text("--recompute-granularity", "") == "full")
       return launch.args.fail(*pair, "does not go with --recompute-granularity full");
     return launch.draft.set("moe.overlap", std::string("fb_pair"), {pair});
@@ -141,6 +150,7 @@ void import_overlap(MegatronLaunch& launch) {
   if (beside == nullptr) return;
   if (!shared) return launch.draft.note(*beside, "has no shared expert to run beside: no key");
   launch.draft.set("moe.overlap", std::string("shared_expert"), {beside});
+  // The key hides the shared expert alone; the note says what is left out.
   if (launch.mindspeed())
     launch.draft.note(
         *beside, "hides a part of the all-to-all behind weight gradients, too, which no key says");
@@ -175,11 +185,13 @@ void import_handling(MegatronLaunch& launch) {
   import_products(launch);
   const Setting* fused =
       launch.args.find({"--moe-permute-fusion", "--use-fused-moe-token-permute-and-unpermute"});
+  // Libraries permute inside their kernels.
   const Setting* flex = flex_dispatcher(launch);
   draft.set("moe.permutation",
             std::string(fused != nullptr || flex != nullptr ? "fused" : "indexed"),
             {fused != nullptr ? fused : flex});
   if (const Setting* capacity = launch.flag("--moe-expert-capacity-factor")) {
+    // Zero or less means that no tokens are dropped.
     if (const auto value = launch.args.number("--moe-expert-capacity-factor"); value && *value > 0)
       draft.set("moe.capacity_factor", capacity->words.front(), {capacity});
     if (const Setting* pad = launch.flag("--moe-pad-expert-input-to-capacity"))
@@ -279,6 +291,7 @@ void import_experts(MegatronLaunch& launch) {
   Draft& draft = launch.draft;
   draft.set("model.moe.experts", launch.args.count_or("--num-experts", 1), {experts});
   const Setting* chosen = launch.flag("--moe-router-topk");
+  // Megatron-LM's defaults: two experts for a token, experts as wide as the dense layers.
   draft.set("model.moe.top_k", launch.args.count_or("--moe-router-topk", 2), {chosen});
   const Setting* width =
       launch.args.find({"--moe-ffn-hidden-size", "--moe-intermediate-size", "--ffn-hidden-size"});

@@ -33,6 +33,7 @@ std::optional<Cut> stages_cut(MegatronLaunch& launch, const Setting* first, cons
     rest -= launch.args.count_or(given->name, 1);
     --stages;
   }
+  // Whole layers per stage, and as many in each that is left.
   const Setting& named = first != nullptr ? *first : *last;
   if (stages < 0 || rest < 0 || (stages == 0 ? rest != 0 : rest % stages != 0)) {
     launch.args.fail(named, "leaves " + std::to_string(rest) + " layers for " +
@@ -42,6 +43,7 @@ std::optional<Cut> stages_cut(MegatronLaunch& launch, const Setting* first, cons
   for (std::size_t s = 0; s < of_stage.size(); ++s) {
     const bool given =
         (s == 0 && first != nullptr) || (s + 1 == of_stage.size() && last != nullptr);
+    // Interleaving then cuts each stage evenly.
     if (!given) of_stage[s] = rest / stages;
     if (of_stage[s] % launch.vpp != 0) {
       launch.args.fail(named, "gives a stage " + std::to_string(of_stage[s]) +
@@ -75,6 +77,7 @@ std::optional<Cut> accounted_cut(MegatronLaunch& launch, const Setting* input,
 
 std::optional<Cut> layout_cut(MegatronLaunch& launch, const Setting& layout) {
   std::string text = layout.words.empty() ? "" : layout.words.front();
+  // Shells leave backslashes in front of | and *.
   std::erase(text, '\\');
   const auto read = pipeline_layout(text);
   const auto size = static_cast<std::int64_t>(read ? read->layers.size() : 0);
@@ -82,6 +85,7 @@ std::optional<Cut> layout_cut(MegatronLaunch& launch, const Setting& layout) {
     launch.args.fail(layout,
                      "is no layout of " + std::to_string(launch.pp) +
                          " stages, allowed: chunks of E, t, m, L with | behind each but the last");
+    // Only `t` is a layer; the sum must be all of them.
     return {};
   }
   const std::int64_t sum =
@@ -98,6 +102,7 @@ std::optional<Cut> layout_cut(MegatronLaunch& launch, const Setting& layout) {
 std::optional<Cut> listed_cut(MegatronLaunch& launch, const Setting& list) {
   const auto counts = launch.args.counts(list.name);
   const std::int64_t sum = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  // A list is one number per stage: Megatron-LM has no list per chunk.
   if (static_cast<std::int64_t>(counts.size()) != launch.pp || sum != launch.layers) {
     launch.args.fail(list, "has " + std::to_string(counts.size()) + " stages with " +
                                std::to_string(sum) + " layers, needed are " +
@@ -118,12 +123,14 @@ std::optional<Cut> even_cut(MegatronLaunch& launch) {
     return {};
   }
   return placed(std::vector<std::int64_t>(static_cast<std::size_t>(chunks), launch.layers / chunks),
+                // A V has its second chunk reversed, so that its placement is not that of a loop.
                 launch.pp, launch.dual_pipe);
 }
 
 void read_chunks(MegatronLaunch& launch, const Setting* per_chunk, const Setting* per_rank) {
   const std::string method = launch.args.text("--schedules-method");
   launch.dual_pipe = method == "dualpipev";
+  // Two chunks by definition, whatever the flags of interleaving say.
   if (launch.dual_pipe) launch.vpp = 2;
   if (per_chunk != nullptr && per_rank != nullptr)
     return launch.args.fail(*per_chunk, "does not go with --num-virtual-stages-per-pipeline-rank");
@@ -145,6 +152,7 @@ void write_cut(MegatronLaunch& launch, std::initializer_list<const Setting*> fla
   bool even = true;
   for (std::size_t c = 0; c < launch.cut.size(); ++c) {
     real.emplace_back();
+    // Layers that do nothing (noop) are cut like others and then not there.
     for (std::size_t s = 0; s < launch.cut[c].size(); ++s) {
       const std::int64_t count = launch.real_layers(c, s, launch.cut[c][s]);
       real.back().push_back(count);
@@ -160,6 +168,7 @@ void write_cut(MegatronLaunch& launch, std::initializer_list<const Setting*> fla
 std::int64_t MegatronLaunch::first_layer(std::size_t chunk, std::size_t stage) const {
   std::int64_t first = 0;
   for (std::size_t c = 0; c <= chunk; ++c) {
+    // The second chunk of a V runs from the last stage to the first.
     const bool back = dual_pipe && c == 1;
     for (std::size_t i = 0; i < cut[c].size(); ++i) {
       const std::size_t s = back ? cut[c].size() - 1 - i : i;
@@ -190,6 +199,7 @@ void import_layers(MegatronLaunch& launch) {
   const Setting* input = launch.flag("--account-for-embedding-in-pipeline-split");
   const Setting* output = launch.flag("--account-for-loss-in-pipeline-split");
   std::optional<Cut> cut;
+  // Flags that exclude each other in Megatron-LM, the more particular first.
   if (layout != nullptr)
     cut = layout_cut(launch, *layout);
   else if (list != nullptr)
@@ -200,6 +210,7 @@ void import_layers(MegatronLaunch& launch) {
     cut = accounted_cut(launch, input, output);
   else
     cut = even_cut(launch);
+  // The layout may have set the chunks.
   launch.draft.set("parallel.vpp", launch.vpp, {per_chunk, per_rank, layout});
   if (!cut) return;
   launch.cut = std::move(*cut);
@@ -220,12 +231,14 @@ std::optional<std::string> unrolled(std::string_view text) {
   };
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
+    // The loop takes a group or a letter, then perhaps how often it stands there.
     std::string unit;
     if (text[i] == ',' || text[i] == ' ') {
       ++i;
       continue;
     }
     if (text[i] == '(') {
+      // Groups do not nest in Megatron-LM either.
       const std::size_t close = text.find(')', i);
       if (close == std::string_view::npos ||
           text.substr(i + 1, close - i - 1).find('(') != std::string_view::npos)
@@ -242,6 +255,7 @@ std::optional<std::string> unrolled(std::string_view text) {
       ++i;
       times = number(text, i);
     }
+    // Bounded before it is written out: `t*99999` in a group is a short text.
     if (times < 0 || unit.size() * static_cast<std::size_t>(times) + out.size() > longest)
       return {};
     for (std::int64_t t = 0; t < times; ++t) out += unit;
@@ -256,6 +270,7 @@ std::optional<PipelineLayout> pipeline_layout(std::string_view text) {
   if (!letters || letters->empty()) return {};
   PipelineLayout layout{{0}, 0};
   for (const char c : *letters) {
+    // E and L are embedding and loss, which every layout must have and which move no layers.
     if (c == '|')
       layout.layers.push_back(0);
     else if (c == 't')

@@ -39,6 +39,7 @@ void import_grouped(MegatronLaunch& launch, std::int64_t heads, std::int64_t hid
   const Setting* groups = launch.flag("--num-query-groups");
   launch.draft.set("model.attention.kind", std::string("gqa"), {}, "no latent attention");
   launch.draft.set("model.attention.heads", heads, {launch.flag("--num-attention-heads")});
+  // Numbers of groups count only with the flag, as in Megatron-LM's arguments.py.
   if (grouped != nullptr) {
     launch.draft.set("model.attention.kv_heads", launch.args.count_or("--num-query-groups", 1),
                      {grouped, groups});
@@ -58,6 +59,8 @@ void import_grouped(MegatronLaunch& launch, std::int64_t heads, std::int64_t hid
     launch.args.fail("--kv-channels",
                      "is missing, and the hidden size is no multiple of the heads");
   }
+  // Flags of latent attention are written into many scripts and do nothing here: noted, not
+  // refused.
   for (const std::string_view idle :
        {"--q-lora-rank", "--kv-lora-rank", "--v-head-dim", "--qk-head-dim", "--qk-pos-emb-head-dim",
         "--qk-nope-head-dim", "--qk-rope-head-dim"})
@@ -73,6 +76,7 @@ void import_grouped(MegatronLaunch& launch, std::int64_t heads, std::int64_t hid
 
 void import_latent(MegatronLaunch& launch, const Setting* kind, std::int64_t heads) {
   Draft& draft = launch.draft;
+  // Missing ones have the defaults of Megatron-LM's MLATransformerConfig.
   const auto dimension = [&](const char* key, std::initializer_list<std::string_view> names,
                              std::int64_t missing) {
     const Setting* found = launch.args.find(names);
@@ -103,6 +107,7 @@ void import_feed_forward(MegatronLaunch& launch, std::int64_t hidden) {
   if (const Setting* width = launch.flag("--ffn-hidden-size"))
     return launch.draft.set("model.ffn.hidden", launch.args.count_or("--ffn-hidden-size", 1),
                             {width});
+  // Only SwiGLU is narrowed to 8/3, by arguments.py.
   const bool narrow = launch.args.on("--swiglu");  // other gates are as wide as GELU
   const std::int64_t derived =
       narrow ? 8 * hidden / 3 / gated_multiple * gated_multiple : 4 * hidden;
@@ -112,6 +117,8 @@ void import_feed_forward(MegatronLaunch& launch, std::int64_t hidden) {
 
 void import_vocabulary(MegatronLaunch& launch) {
   if (launch.draft.given("model.vocabulary")) return;
+  // Padded sizes are taken as they are; others are padded as Megatron-LM's tokenizer does, to a
+  // multiple that tensor ranks divide.
   if (const Setting* padded = launch.args.find({"--padded-vocab-size", "--pad-vocab-size-to"}))
     return launch.draft.set("model.vocabulary", launch.args.count_or(padded->name, 1), {padded});
   const Setting* size = launch.flag("--vocab-size");
@@ -141,6 +148,7 @@ void import_position(MegatronLaunch& launch) {
   if (rotary != nullptr || type == "rope" || type == "yarn" || type == "mrope")
     return launch.draft.set("model.position", std::string("rope"), {kind, rotary});
   const bool biased = type == "alibi" || type == "ALiBi";
+  // Biases on scores cost a pass that is not modelled; without positions the sizes are right.
   if (biased)
     launch.draft.note(*kind, "is not modelled: a number for each distance, added to the scores");
   if (biased || type == "none")
@@ -150,6 +158,7 @@ void import_position(MegatronLaunch& launch) {
                             "is '" + type +
                                 "', which no value of model.position says, allowed: "
                                 "learned_absolute, rope, yarn, mrope, alibi, none");
+  // A table of positions is as long as the longest sequence that is allowed.
   const Setting* positions = launch.flag("--max-position-embeddings");
   const Setting* sequence = launch.args.find({"--seq-length", "--encoder-seq-length"});
   if (positions == nullptr && sequence == nullptr) return;
@@ -172,6 +181,7 @@ void import_choices(MegatronLaunch& launch) {
   const Setting* no_bias = launch.flag("--disable-bias-linear");
   const Setting* qkv = launch.flag("--add-qkv-bias");
   const Setting* dense = launch.flag("--add-dense-bias");
+  // Megatron-LM has biases unless switched off, and one switch brings those of dense layers back.
   const bool all = dense != nullptr || no_bias == nullptr;
   draft.set("model.bias",
             std::string(all              ? "all"
@@ -185,6 +195,8 @@ void import_choices(MegatronLaunch& launch) {
 
 }  // namespace
 
+// Attention before variants, which change it, and the vocabulary behind the plan, whose tensor
+// ranks it is padded for.
 void import_model(MegatronLaunch& launch) {
   Draft& draft = launch.draft;
   const Setting* hidden_flag = launch.flag("--hidden-size");

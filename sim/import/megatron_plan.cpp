@@ -11,6 +11,7 @@ void import_context(MegatronLaunch& launch) {
       launch.draft.note(*given, "counts only with context parallelism, and its size is 1");
     return;
   }
+  // Megatron-LM sends keys and values around a ring unless told otherwise.
   const std::string name = algorithm == nullptr ? "p2p" : launch.args.text(algorithm->name, "p2p");
   if (algorithm != nullptr && algorithm->words.size() > 1 && algorithm->name == "--cp-comm-type")
     return launch.args.fail(
@@ -18,6 +19,7 @@ void import_context(MegatronLaunch& launch) {
         "differs by layer, which no value of parallel.context_algorithm says, allowed: one word");
   std::string key;
   const Setting* degree = nullptr;
+  // Names of Megatron-LM and MindSpeed for the same four forms.
   if (name == "p2p" || name == "megatron_cp_algo") key = "ring";
   if (name == "a2a" || name == "ulysses_cp_algo") key = "ulysses";
   if (name == "all_gather" || name == "allgather" || name == "kvallgather_cp_algo")
@@ -37,6 +39,7 @@ void import_context(MegatronLaunch& launch) {
                                 "', which no value of parallel.context_algorithm says, allowed: "
                                 "ring, ulysses, all-gather and hybrid forms");
   launch.draft.set("parallel.context_algorithm", key, {algorithm, degree});
+  // Only MindSpeed joins the blocks of a ring by statements.
   if (!launch.mindspeed() || key == "ulysses" || key == "allgather") return;
   const Setting* update = launch.flag("--use-fused-ring-attention-update");
   launch.draft.set("runtime.kernels.ring", std::string(update == nullptr ? "statements" : "fused"),
@@ -62,6 +65,8 @@ void import_sharding(MegatronLaunch& launch) {
   const Setting* distributed = launch.flag("--use-distributed-optimizer");
   const Setting* reduce = launch.flag("--overlap-grad-reduce");
   const Setting* gather = launch.flag("--overlap-param-gather");
+  // Megatron's FSDP says its own level; the flags of the distributed optimizer do nothing beside
+  // it.
   if (fsdp != nullptr) {
     const std::string name =
         launch.args.text("--data-parallel-sharding-strategy", "optim_grads_params");
@@ -88,6 +93,7 @@ void import_sharding(MegatronLaunch& launch) {
   draft.set("communication.gradient.overlap", reduce != nullptr, {reduce, gather});
   if (gather != nullptr && (reduce == nullptr || distributed == nullptr))
     launch.args.fail(*gather, "needs --overlap-grad-reduce and --use-distributed-optimizer");
+  // Without the flag parameters are gathered before the step begins.
   if (reduce != nullptr && gather == nullptr && distributed != nullptr)
     draft.set("communication.parameter.overlap", false, {reduce}, "no --overlap-param-gather");
 }
@@ -135,6 +141,7 @@ void import_batch(MegatronLaunch& launch) {
     return launch.args.fail(*global, "does not go with --step-batch-size-schedule");
   if (global != nullptr) {
     draft.set("training.global_batch", launch.args.count_or("--global-batch-size", 1), {global});
+    // Without a global batch there is no accumulation: one micro-batch for each data rank.
   } else if (schedule == nullptr && launch.devices) {
     const std::int64_t dp = *launch.devices / (launch.tp * launch.pp * launch.cp);
     draft.set("training.global_batch", size * std::max<std::int64_t>(dp, 1), {},
@@ -151,12 +158,14 @@ void import_sizes(MegatronLaunch& launch) {
     const Setting* extended = launch.flag("--moe-tp-extend-ep");
     draft.set("parallel.ep", launch.ep, {launch.flag("--expert-model-parallel-size"), extended});
     draft.set("parallel.etp", launch.etp, {launch.flag("--expert-tensor-parallel-size"), extended},
+              // The comment says where the value comes from when no flag does.
               launch.flag("--expert-tensor-parallel-size") == nullptr && extended == nullptr
                   ? "that of the dense layers"
                   : "");
   }
   const Setting* sequence = launch.flag("--sequence-parallel");
   const bool on = launch.args.on("--sequence-parallel");
+  // As Megatron-LM itself switches it off.
   if (on && launch.tp == 1)
     draft.note(*sequence, "is switched off where the tensor parallel size is 1");
   draft.set("parallel.sequence_parallel", on && launch.tp > 1, {sequence});
@@ -176,6 +185,7 @@ void import_sizes(MegatronLaunch& launch) {
 
 void import_plan(MegatronLaunch& launch) {
   import_sizes(launch);
+  // Only data parallelism is left to take up the rest.
   import_context(launch);
   import_sharding(launch);
   import_instances(launch);
@@ -192,6 +202,7 @@ void import_megatron(MegatronLaunch& launch) {
       launch.flag("--num-experts") != nullptr && launch.args.text("--num-experts") != "None";
   launch.latent =
       launch.args.on("--multi-latent-attention") || launch.args.on("--multi-head-latent-attention");
+  // MindSpeed's switch cuts tensor ranks into expert ranks, and experts are whole then.
   if (launch.experts) {
     const bool extended = launch.args.on("--moe-tp-extend-ep");
     launch.ep = positive("--expert-model-parallel-size") * (extended ? launch.tp : 1);
@@ -218,6 +229,7 @@ void import_megatron(MegatronLaunch& launch) {
     }
     launch.noop.insert(number);
   }
+  // Layers first, since chunks, placement and noop layers decide what all others count.
   import_layers(launch);
   import_plan(launch);
   import_model(launch);

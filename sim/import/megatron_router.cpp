@@ -32,6 +32,7 @@ void import_balance(MegatronLaunch& launch) {
       type == nullptr || type->words.empty() ? std::vector<std::string>{"aux_loss"} : type->words;
   bool loss = false;
   for (const std::string& word : words) {
+    // Several kinds may stand together; one with a loss is enough for its kernels.
     const bool known = std::ranges::find(with_loss, word) != with_loss.end();
     if (word == "sinkhorn")
       launch.draft.note(*type, "is not modelled: rounds of Sinkhorn in the router");
@@ -50,6 +51,7 @@ void import_balance(MegatronLaunch& launch) {
 }
 
 void import_score(MegatronLaunch& launch) {
+  // Absent is softmax in every version, and nothing has to be said.
   const Setting* score = launch.flag("--moe-router-score-function");
   if (score == nullptr) return;
   const std::string name = launch.args.text(score->name);
@@ -68,6 +70,8 @@ void import_precision_of_router(MegatronLaunch& launch) {
   if (name == "None" || name.empty()) return;
   if (name != "fp32" && name != "fp64" && name != "bf16")
     return launch.args.fail(*type, "is '" + name + "', allowed: fp32, fp64");
+  // FP64 is taken as FP32: kernels of scores are bound by memory either way, and no value is
+  // wider.
   launch.draft.set_where_used("moe.router.precision", name == "bf16" ? name : std::string("fp32"),
                               {type}, name == "fp64" ? "the widest that there is" : "");
 }

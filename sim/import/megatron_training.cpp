@@ -204,13 +204,16 @@ void import_recompute(MegatronLaunch& launch) {
   const Setting* granularity = launch.flag("--recompute-granularity");
   const Setting* modules = launch.flag("--recompute-modules");
   const Setting* single = module_switch(launch);
+  // The short switch stands for selective recomputation and wins over the long one.
   const std::string name =
       activations != nullptr ? "selective" : launch.args.text("--recompute-granularity", "none");
+  // Without a granularity its parameters do nothing, which is worth a note and no error.
   if (name == "none" || name == "null") {
     if (const Setting* method = launch.flag("--recompute-method"))
       launch.draft.note(*method, "counts only with --recompute-granularity full");
     if (modules != nullptr)
       launch.draft.note(*modules, "counts only with --recompute-granularity selective");
+    // Switches of single modules are MindSpeed's and count by themselves.
     if (single != nullptr) return import_modules(launch, {}, {single});
     return launch.draft.set("training.recompute", std::string("none"), {});
   }
@@ -510,9 +513,12 @@ void import_training(MegatronLaunch& launch) {
   import_recompute(launch);
   import_dropout(launch);
   import_attention(launch);
+  // Unfused is Megatron-LM's default.
   const Setting* loss = launch.flag("--cross-entropy-loss-fusion");
   draft.set("training.cross_entropy", std::string(loss != nullptr ? "fused" : "unfused"), {loss});
   import_states(launch);
+  // Both frameworks accumulate inside the product unless told not to; MindSpeed names the switch
+  // the other way round.
   const Setting* separate = launch.flag("--no-gradient-accumulation-fusion");
   const Setting* fused = launch.flag("--gemm-gradient-accumulation-fusion");
   draft.set("communication.gradient.accumulation",

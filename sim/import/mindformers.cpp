@@ -67,6 +67,7 @@ void import_cut(Recipe& r) {
                 message);
   };
   if (chunks < 1 || chunks > 65536) return fail("cannot be read for so many chunks");
+  // One number per chunk, in the order chunk by chunk and stage by stage.
   std::vector<std::int64_t> offsets;
   if (offset != nullptr && !read_offsets(*offset, offsets))
     return fail("is no list of whole numbers");
@@ -76,6 +77,7 @@ void import_cut(Recipe& r) {
     return fail("has " + std::to_string(offsets.size()) + " numbers, needed: one for each of " +
                 std::to_string(chunks) + " chunks");
   const std::int64_t sum = std::accumulate(offsets.begin(), offsets.end(), std::int64_t{0});
+  // Offsets move layers and may neither add nor lose any.
   if (sum != counted - base * chunks)
     return fail("adds up to " + std::to_string(sum) + ", which must be " + std::to_string(counted) +
                 " layers less " + std::to_string(base) + " in each of " + std::to_string(chunks) +
@@ -85,6 +87,7 @@ void import_cut(Recipe& r) {
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     if (i % static_cast<std::size_t>(r.pp) == 0) table.emplace_back();
     const bool last = i + 1 == offsets.size();
+    // A prediction module in the last chunk is no layer of the model.
     const std::int64_t count = base + offsets[i] - (last && r.legacy ? r.mtp : 0);
     if (count < 0) return fail("leaves a chunk with fewer layers than none, allowed: 0 in each");
     table.back().push_back(count);
@@ -120,6 +123,7 @@ bool import_selected(Recipe& r) {
 void import_recompute(Recipe& r) {
   const Setting* all = r.args.find("recompute_config.recompute");
   const bool whole = all != nullptr && (all->is_list || r.args.on(all->name));
+  // Whole layers win over selected operators, as in MindFormers.
   if (!whole && !r.draft.given("training.recompute") && import_selected(r)) return;
   if (all == nullptr || r.draft.given("training.recompute"))
     return r.draft.set("training.recompute", std::string("none"), {all});
@@ -129,6 +133,7 @@ void import_recompute(Recipe& r) {
   std::string text = "[";
   for (const std::string& word : all->words) text += (text.size() > 1 ? ", " : "") + word;
   text += "]";
+  // One number per stage means one chunk; with several the list must say each.
   const bool nested = text.starts_with("[[");
   if (!nested && r.vpp > 1)
     return r.args.fail(*all,
@@ -143,6 +148,7 @@ void import_schedule(Recipe& r) {
   const Setting* interleave = r.args.find("parallel.pipeline_config.pipeline_interleave");
   const std::string kind = r.args.text("parallel.pipeline_config.pipeline_scheduler", "1f1b");
   draft.set("parallel.vpp", r.vpp, {interleave, r.field({"pp_interleave_num"})});
+  // MindFormers has one name for both schedules and tells them apart by the chunks.
   if (kind == "1f1b" && r.vpp > 1) {
     draft.set("schedule.pipeline", std::string("interleaved_1f1b"), {name});
     return draft.set("schedule.warmup", std::string("standard"), {},
@@ -154,6 +160,7 @@ void import_schedule(Recipe& r) {
     return r.args.fail(
         *name,
         "is '" + kind + "', allowed: 1f1b, gpipe, seqpipe, seqvpp, seqsmartvpp, zero_bubble_v");
+  // MindSpore's zero_bubble_v runs the order that other frameworks call DualPipeV.
   draft.set("schedule.pipeline", kind == "zero_bubble_v" ? std::string("dualpipe_v") : kind,
             {name});
   const Setting* slices = r.args.find("parallel_config.seq_split_num");
@@ -167,6 +174,7 @@ void import_batch(Recipe& r) {
   const Setting* pieces = r.args.find("parallel_config.micro_batch_num");
   const Setting* twice = r.args.find("micro_batch_interleave_num");
   const Setting* steps = r.args.find("runner_config.gradient_accumulation_steps");
+  // Interleaved micro-batches are one micro-batch whose halves overlap.
   const std::int64_t interleave = r.args.count_in("micro_batch_interleave_num", 1, 1, 64);
   const std::int64_t micro =
       r.args.count_in("runner_config.batch_size", 1, 1, 1 << 20) * interleave;
@@ -177,6 +185,7 @@ void import_batch(Recipe& r) {
     draft.note(*steps, "counts only without stages");
   const Setting* fine = r.field({"fine_grain_interleave"});
   const std::int64_t fine_pieces = fine == nullptr ? 1 : r.args.count_or(fine->name, 1);
+  // Both switches cut the products of tensor ranks; the larger number is what runs.
   const std::int64_t overlap = std::max(interleave, fine_pieces);
   if (overlap > 1 && r.tp > 1)
     draft.set("communication.tensor.overlap", "chunks(" + std::to_string(overlap) + ")",
@@ -199,9 +208,11 @@ const Setting* plan_field(const Recipe& r, const char* name) {
 void import_context_ranks(Recipe& r) {
   const std::string name = r.args.text("parallel_config.context_parallel_algo", "colossalai_cp");
   const Setting* ring = r.field({"use_ring_attention"});
+  // Ring attention is a flag of the model there, not an algorithm of the plan.
   std::string key = ring != nullptr && r.args.on(ring->name) ? "ring"
                     : name == "ulysses_cp"                   ? "ulysses"
                                                              : "allgather";
+  // The misspelling is MindFormers' own, in some of its versions.
   if (name == "hybird_cp" || name == "hybrid_cp")
     key = "hybrid(" + std::to_string(r.args.count_or("parallel_config.ulysses_degree_in_cp", 1)) +
           ")";
@@ -242,6 +253,7 @@ void import_sizes(Recipe& r) {
   draft.set("parallel.pp", r.pp, {plan_field(r, "pipeline_stage")});
   draft.set("parallel.cp", r.cp, {plan_field(r, "context_parallel")});
   const Setting* sequence = plan_field(r, "use_seq_parallel");
+  // As MindFormers itself switches it off.
   const bool on = r.args.on("parallel_config.use_seq_parallel");
   if (on && r.tp == 1) draft.note(*sequence, "is switched off where model_parallel is 1");
   draft.set("parallel.sequence_parallel", on && r.tp > 1, {sequence});
@@ -351,12 +363,14 @@ void import_small(Recipe& r) {
   const auto first = [&](std::initializer_list<std::string_view> names) {
     return r.args.find(names);
   };
+  // Set only where the switch is there: its absence means the default of the version.
   const auto kernel = [&](const char* key, const Setting* switched, bool both) {
     if (switched == nullptr || (!both && !r.args.on(switched->name))) return;
     draft.set_where_used(key, r.args.on(switched->name) ? "fused" : "unfused", {switched});
   };
   kernel("runtime.kernels.rope", r.field({"use_fused_rope"}), true);
   kernel("runtime.kernels.activation", r.field({"use_fused_swiglu"}), true);
+  // What follows is about routers.
   if (draft.count("model.moe.experts").value_or(0) < 2) return;
   kernel("moe.permutation",
          first({"moe_config.use_fused_ops_permute", "model.model_config.use_fused_ops_permute"}),

@@ -7,6 +7,7 @@ namespace {
 void import_attention(Recipe& r, std::int64_t hidden) {
   const std::int64_t heads = r.needed({"num_heads", "num_attention_heads", "n_head"});
   r.set("model.attention.heads", heads, {"num_heads", "num_attention_heads", "n_head"});
+  // A rank of latents is what tells latent attention from grouped queries.
   if (const auto rank = r.count({"kv_lora_rank"})) {
     r.draft.set("model.attention.kind", std::string("mla"), {r.field({"kv_lora_rank"})});
     r.set("model.attention.q_lora_rank", r.count({"q_lora_rank"}).value_or(0), {"q_lora_rank"});
@@ -34,6 +35,7 @@ void import_feed_forward(Recipe& r, std::int64_t hidden) {
               {r.field({"type", "model_type"})});
   if (const auto width = r.count({"intermediate_size", "ffn_hidden_size"}))
     return r.set("model.ffn.hidden", *width, {"intermediate_size", "ffn_hidden_size"});
+  // GPT-2's feed-forward is four times as wide, Llama's is rounded up from 8/3.
   if (r.gpt2) return r.draft.set("model.ffn.hidden", 4 * hidden, {}, "4 x hidden");
   const Setting* factor = r.field({"ffn_dim_multiplier"});
   const double times =
@@ -93,6 +95,7 @@ void import_exchange(Recipe& r) {
 
 /// From moe_config, or from the model where a new core has it there.
 void import_experts(Recipe& r) {
+  // moe_config is the older place and wins where both are there.
   const auto either =
       [&](const char* moe,
           std::initializer_list<std::string_view> fields) -> std::optional<std::int64_t> {
@@ -108,6 +111,7 @@ void import_experts(Recipe& r) {
             {moe("expert_num"), r.field({"n_routed_experts", "num_experts"})});
   draft.set("model.moe.top_k", either("num_experts_chosen", {"num_experts_per_tok"}).value_or(1),
             {moe("num_experts_chosen"), r.field({"num_experts_per_tok"})});
+  // Experts without a width of their own are as wide as the dense layers.
   const std::int64_t width = either("moe_intermediate_size", {"moe_intermediate_size"})
                                  .value_or(r.needed({"intermediate_size", "ffn_hidden_size"}));
   draft.set("model.moe.expert_hidden", width,
@@ -138,6 +142,7 @@ void import_model(Recipe& r) {
   const std::int64_t hidden = r.needed({"hidden_size"});
   r.layers = r.needed({"num_layers", "num_hidden_layers", "n_layer"});
   constexpr std::int64_t most_layers = 100000;
+  // A number that no machine could build is refused before vectors of that size are made.
   if (r.layers > most_layers) {
     r.args.fail(
         *r.field({"num_layers", "num_hidden_layers", "n_layer"}),
@@ -149,6 +154,7 @@ void import_model(Recipe& r) {
   r.set("model.hidden", hidden, {"hidden_size"});
   import_attention(r, hidden);
   import_feed_forward(r, hidden);
+  // A vocabulary from --set needs no field of the recipe.
   if (!draft.given("model.vocabulary"))
     r.set("model.vocabulary", r.needed({"vocab_size", "padded_vocab_size"}),
           {"vocab_size", "padded_vocab_size"});

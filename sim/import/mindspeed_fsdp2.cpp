@@ -59,6 +59,7 @@ void import_shards(Fsdp2& job) {
   Draft& draft = job.draft;
   const Setting* size = args.find("parallel.fsdp_size");
   const std::int64_t shards = args.count_in("parallel.fsdp_size", 1, 1, 1 << 20);
+  // What is not tensor parallel is sharded: other sizes would leave devices without work.
   if (job.devices && size != nullptr && shards * job.tp != *job.devices)
     args.fail(*size, "is " + std::to_string(shards) + " beside tensor parallelism of " +
                          std::to_string(job.tp) + ", which are not all " +
@@ -73,6 +74,7 @@ void import_shards(Fsdp2& job) {
               : kind == "kvallgather" ? "allgather"
                                       : "ulysses",
               {args.find("parallel.cp_type")});
+  // Without resharding weights stay gathered for the backward, as with zero 2.
   const Setting* reshard = args.find("parallel.reshard_after_forward");
   draft.set("parallel.zero", reshard == nullptr || args.on(reshard->name) ? 3 : 2, {size, reshard});
   draft.set("parallel.vpp", 1, {}, "it has no stages");
@@ -87,6 +89,7 @@ void import_work(Fsdp2& job) {
   Draft& draft = job.draft;
   const Setting* micro = args.find("training.per_device_train_batch_size");
   const Setting* steps = args.find("training.gradient_accumulation_steps");
+  // Defaults of Transformers' Trainer and of LLaMA-Factory's data, whose arguments these are.
   constexpr std::int64_t missing = 8;
   const std::int64_t of_rank =
       args.count_in("training.per_device_train_batch_size", missing, 1, most_counted);
@@ -121,11 +124,13 @@ void import_routed(Fsdp2& job) {
   const std::string kind = args.text("parallel.ep_dispatcher", "eager");
   draft.set("parallel.ep", job.ep, {args.find("parallel.ep_size")});
   draft.set("parallel.etp", 1, {}, "experts are not cut");
+  // The product exchanges by itself, in pieces of the kernel's choice.
   if (kind == "mc2" && !draft.given("moe.overlap"))
     args.fail(*dispatcher,
               "exchanges inside its products, in pieces that the file does not say; "
               "give --set moe.overlap=tiles(n)");
   if (job.ep > 1) draft.set("moe.dispatch", std::string("flat"), {dispatcher});
+  // The fused dispatcher brings grouped products along.
   const Setting* products = find_kernel(args, "moe_grouped_gemm");
   const bool grouped = kind == "fused" || (products != nullptr && args.on(products->name));
   draft.set("moe.experts", std::string(grouped ? "grouped" : "sequential"),

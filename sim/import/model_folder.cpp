@@ -19,6 +19,7 @@ std::optional<std::string> file_beside(const std::string& launch_file, const std
 
 std::string set_model_folder(const Setting* named, const std::string& launch_file, Draft& draft) {
   namespace fs = std::filesystem;
+  // `--set model.hf_config` names another file, which the caller reads for its kernels.
   if (draft.given("model")) {
     const auto& entries = draft.entries();
     const auto found = std::ranges::find(entries, "model.hf_config", &Entry::path);
@@ -29,6 +30,7 @@ std::string set_model_folder(const Setting* named, const std::string& launch_fil
   }
   const std::string name =
       named == nullptr || named->words.empty() ? std::string() : named->words.front();
+  // Beside the launch file, since names of models are folders there or on a hub that is not asked.
   const auto file = name.empty()
                         ? std::nullopt
                         : file_beside(launch_file, (fs::path(name) / "config.json").string());
@@ -42,6 +44,7 @@ std::string set_model_folder(const Setting* named, const std::string& launch_fil
   }
   const std::string path = path_of(*file);
   draft.set("model.hf_config", "'" + path + "'", {named});
+  // Parts of a model beside its language model are named, not modelled.
   if (const std::string left_out = left_out_of_hugging_face(path); !left_out.empty())
     draft.note({named->place, named->shown(), left_out});
   return path;

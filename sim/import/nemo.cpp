@@ -181,6 +181,7 @@ bool translate_special(Translation& all, const Setting& s, Draft& draft) {
   const std::string_view flag = switched_flag(s, value);
   if (!flag.empty()) {
     if (flag != "off") all.add(s, std::string(flag));
+    // One key of NeMo, two flags of Megatron-LM.
   } else if (s.name == "model.num_query_groups") {
     all.add(s, "--group-query-attention");
     all.add(s, "--num-query-groups", s.words);

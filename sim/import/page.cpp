@@ -49,6 +49,7 @@ std::string launch_flags_page() {
     for (const Flag& flag : table.flags)
       text += "| `" + std::string(flag.name) + "` | " + meaning(flag) + " |\n";
     text += "\nWithout effect on time or memory:\n\n";
+    // A list of names per reason, as hundreds of flags change nothing.
     for (const IgnoredFlags& group : table.ignored) {
       std::string marked;
       launch::each_name(group, [&marked](std::string_view name, launch::Numbers) {

@@ -91,9 +91,11 @@ Log read_log(const std::string& path, std::string_view text) {
       inside = false;
     } else if (has_rule(words, "arguments ----")) {
       log.title = words;
+      // A later list replaces what came before.
       log.arguments.clear();
       inside = true;
     } else if (inside) {
+      // Lines are `name ..... value`; long names have no dots left.
       auto found = printed_line(line);
       if (!found) found = long_line(line);
       if (!found) continue;
@@ -125,6 +127,7 @@ std::vector<std::string> words_of(std::string_view value) {
        {"torch.float16", "fp16"},
        {"torch.uint8", "fp8"},
        {"torch.half", "fp16"}}};
+  // Types first, since they look like members of a module.
   const auto type =
       std::ranges::find(types, value, &std::pair<std::string_view, const char*>::first);
   if (type != types.end()) return {type->second};
@@ -132,6 +135,7 @@ std::vector<std::string> words_of(std::string_view value) {
   const bool list = value.starts_with('[') || value.starts_with('(');
   if (!list) {
     const std::size_t dot = value.rfind('.');
+    // Of `AttnBackend.auto` the member; `1.5` and paths are no members.
     const bool member = dot != std::string_view::npos && is_name(value.substr(0, dot)) &&
                         is_name(value.substr(dot + 1));
     words.emplace_back(member ? value.substr(dot + 1) : value);
@@ -165,11 +169,14 @@ std::optional<NamedFlag> flag_of(Framework framework, std::string_view name) {
   const auto known = [&](const std::string& flag) {
     return find_flag(framework, flag).has_value();
   };
+  // Names that are printed otherwise than their flag come first: a rule would find another flag for
+  // some.
   for (const PrintedName& other : printed_names())
     if (other.printed == name && known(std::string(other.flag)))
       return NamedFlag{std::string(other.flag), other.off};
   constexpr std::string_view deprecated = "deprecated_";
   if (name.starts_with(deprecated)) name.remove_prefix(deprecated.size());
+  // The usual rule, then flags with underscores, then switches that are printed without their `no`.
   if (known(dashed(name))) return NamedFlag{dashed(name)};
   if (known("--" + std::string(name))) return NamedFlag{"--" + std::string(name)};
   if (known("--no-" + dashed(name).substr(2)))
@@ -281,6 +288,7 @@ std::string read_printed(const std::string& path, const SearchPath& search) {
   std::string text = std::move(*bytes);
   constexpr std::size_t most = std::size_t{64} << 20;  // arguments are printed at the start
   if (text.size() > most) text.resize(most);
+  // Logs have tabs, colours and carriage returns of progress bars between what they print.
   std::ranges::replace_if(
       text, [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\n'; }, ' ');
   return text;

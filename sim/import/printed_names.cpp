@@ -128,6 +128,7 @@ bool any_word(std::string_view text, const Use& use) {
 std::span<const PrintedName> printed_names() { return names; }
 
 bool is_printed_default(std::string_view name, std::string_view value) {
+  // Derived values follow from others in the log and are no settings.
   if (any_word(derived, [&](std::string_view word) { return word == name; })) return true;
   if (name == "retro_add_retriever") return false;
   if (any_word(others, [&](std::string_view word) { return name.starts_with(word); })) return true;

@@ -401,6 +401,8 @@ std::vector<std::string> configurations(const std::string& text) {
   std::vector<std::string> names;
   const std::string mark = "-> Trainer.Config";
   for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) {
+    // The nearest `def` before the mark, if its head ends before it and it stands at the start of a
+    // line.
     const std::size_t def = text.rfind("def ", at);
     const std::size_t end = def == std::string::npos ? def : text.find('(', def);
     if (end == std::string::npos || end > at || (def > 0 && text[def - 1] != '\n')) continue;

@@ -27,9 +27,11 @@ void check_arity(const Flag& flag, const Setting& setting, Draft& draft) {
   const std::size_t words = setting.words.size();
   if (flag.arity == Arity::one && words == 0)
     draft.wrong({setting.place, setting.shown(), "has no value, allowed: one"});
+  // YAML lists are one value of several words.
   if (flag.arity == Arity::one && words > 1 && !setting.is_list)
     draft.wrong(
         {setting.place, setting.shown(), "has " + std::to_string(words) + " values, allowed: one"});
+  // YAML says `true` where a command line says nothing.
   const bool said =
       words == 1 && (setting.words.front() == "true" || setting.words.front() == "True");
   if (flag.arity == Arity::none && words > 0 && !said && !is_off(setting))
@@ -51,6 +53,7 @@ bool is_neutral_value(const Flag& flag, const Setting& setting) {
 
 void check_refused(const Flag& flag, const Setting& setting, Draft& draft) {
   const std::string key = first_key(flag.key);
+  // A value from --set is the user's answer to what the flag does not say.
   if (draft.given(key)) return draft.note(setting, "gives way to --set " + key);
   const bool harmless = is_off(setting) || is_neutral_value(flag, setting);
   if (harmless) return;

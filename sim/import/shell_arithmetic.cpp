@@ -204,9 +204,11 @@ std::optional<Setting> setting_of(const std::string& text) {
     at += 2;
   }
   blanks();
+  // A `#` is part of a number with a base there, and of no name.
   while (at < text.size() && Sum::is_word(text[at]) && text[at] != '#') made.name += text[at++];
   if (made.name.empty() || (made.name[0] >= '0' && made.name[0] <= '9')) return {};
   blanks();
+  // One operator on one name; anything else is an expression without an effect.
   if (!before && (text.compare(at, 2, "++") == 0 || text.compare(at, 2, "--") == 0)) {
     made.op = text.substr(at, 1);
     at += 2;

@@ -270,6 +270,8 @@ void Shell::keep_document(const Command& command) {
 
 Truth Shell::run_source(const std::vector<Traced>& words, std::uint32_t origin) {
   if (words.size() < 2) return Truth::no;
+  // By its last name alone: folders of a cluster are not here, and neither may a script read any
+  // file of this machine.
   const std::string name = last_name(words[1].text);
   const std::filesystem::path file = directory_ / name;
   const bool there = !name.empty() && name.find(unknown_mark) == std::string::npos && is_file(file);
@@ -284,6 +286,7 @@ Truth Shell::run_source(const std::vector<Traced>& words, std::uint32_t origin) 
     std::erase(notes_.back().message, unknown_mark);
     return Truth::yes;
   }
+  // Files may source each other in a circle.
   if (sourced_ >= deepest_source)
     refuse(sources_, origin, "sources files more than 8 deep, allowed: 8");
   if (size_of(file) > largest_source)
@@ -295,6 +298,7 @@ Truth Shell::run_source(const std::vector<Traced>& words, std::uint32_t origin) 
   ++sourced_;
   const Truth last = run(lists_.back());
   --sourced_;
+  // A return ends the sourced file and not the script.
   state_.returned = false;
   return last;
 }

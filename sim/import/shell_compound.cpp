@@ -12,6 +12,7 @@ Command Parser::command() {
   const std::uint32_t origin = source_.from[at_];
   const std::string_view first = next_word();
   Command made;
+  // Reserved words count only where a command may begin, so that `echo if` stays a word.
   if (first == "if") {
     made = condition();
   } else if (first == "case") {
@@ -40,6 +41,7 @@ Command Parser::command() {
     return simple();
   }
   made.origin = origin;
+  // Redirections may follow a whole compound command.
   for (skip_blanks(); redirect(made); skip_blanks()) {
   }
   return made;
@@ -56,6 +58,7 @@ Command Parser::condition() {
     branch.body = list();
     made.branches.push_back(std::move(branch));
   } while (take("elif"));
+  // An else is a branch without a condition.
   if (take("else")) {
     Branch branch;
     branch.body = list();
@@ -75,6 +78,7 @@ Command Parser::selection() {
   while (!take("esac")) {
     if (at_ >= text().size()) fail("ends inside a case");
     Branch branch;
+    // The parenthesis before a pattern is optional.
     if (peek() == '(') ++at_;
     for (;;) {
       skip_blanks();
@@ -88,6 +92,7 @@ Command Parser::selection() {
     if (peek() != ')') fail("stands where ')' ends the patterns of a case");
     ++at_;
     branch.body = list();
+    // `;&` runs the next body, `;;&` tests the next patterns.
     if (peek() == ';' && peek(1) == '&') {
       branch.behind = Branch::Behind::body;
       at_ += 2;
@@ -107,6 +112,7 @@ Command Parser::each() {
   skip_blanks();
   if (peek() == '(') fail("is a loop with a counter, allowed: for NAME in WORDS");
   made.name = std::string(word().raw());
+  // Without `in` a loop goes over the arguments of the script.
   made.positional = !take("in");
   if (!made.positional) {
     for (skip_blanks(); at_ < text().size() && peek() != '\n' && peek() != ';'; skip_blanks()) {

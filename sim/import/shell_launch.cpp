@@ -129,10 +129,12 @@ bool same_words(const Words& a, const Words& b) {
 std::vector<Setting> environment_of(const shell::Shell& shell) {
   std::vector<Setting> all;
   for (const auto& [name, variable] : shell.state().variables) {
+    // Arrays are not exported.
     if (variable.values.size() != 1) continue;
     const Traced& value = variable.values.front();
     all.push_back({name, {value.text}, shell.place(value.origin()), false});
   }
+  // What was given from outside and not set anew.
   for (const auto& [name, value] : shell.state().environment)
     if (!shell.state().variables.contains(name))
       all.push_back({name, {value.text}, shell.place(value.origin()), false});
@@ -193,6 +195,7 @@ Slurm read_slurm(const std::string& text) {
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with("#SBATCH")) continue;
     std::istringstream words(line.substr(7));
+    // Behind # stands a comment.
     for (std::string word; words >> word && !word.starts_with('#');) {
       const std::size_t equals = word.find('=');
       std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
@@ -200,10 +203,12 @@ Slurm read_slurm(const std::string& text) {
       slurm.take(word.substr(0, equals), value);
     }
   }
+  // Slurm sets the total as well, and scripts compute with it.
   const auto tasks = parse_count(slurm.variables["SLURM_NTASKS_PER_NODE"]);
   const auto nodes = parse_count(slurm.nodes);
   if (tasks && nodes && !slurm.variables.contains("SLURM_NTASKS"))
     slurm.variables["SLURM_NTASKS"] = std::to_string(static_cast<std::int64_t>(*tasks * *nodes));
+  // An empty value would look set.
   std::erase_if(slurm.variables, [](const auto& entry) { return entry.second.empty(); });
   return slurm;
 }

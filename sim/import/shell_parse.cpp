@@ -23,6 +23,7 @@ void Parser::skip_blanks() {
   for (;;) {
     if (peek() == ' ' || peek() == '\t' || peek() == '\r') {
       ++at_;
+      // A backslash at the end of a line joins it with the next, with Windows' line ends too.
     } else if (peek() == '\\' && (peek(1) == '\n' || (peek(1) == '\r' && peek(2) == '\n'))) {
       at_ += peek(1) == '\n' ? 2 : 3;
     } else if (peek() == '#') {
@@ -57,6 +58,7 @@ void Parser::skip_lines() {
     skip_blanks();
     if (peek() == '\n') {
       newline();
+      // Two semicolons end a branch of a case and are left to it.
     } else if (peek() == ';' && peek(1) != ';' && peek(1) != '&') {
       ++at_;
     } else {
@@ -76,6 +78,8 @@ std::string_view Parser::next_word() const {
   if (at_ >= text().size()) return {};
   std::size_t end = at_;
   while (end < text().size() && (continues_name(text()[end]) || text()[end] == '-')) ++end;
+  // A word goes up to a blank or an operator; one with a quote or a $ is none of the reserved
+  // words.
   const std::string_view behind = std::string_view(text()).substr(end, 1);
   if (!behind.empty() && std::string_view(" \t\r\n;&|()").find(behind[0]) == std::string_view::npos)
     return {};
@@ -100,6 +104,7 @@ bool Parser::at_end_of_list() const {
 }
 
 List Parser::list() {
+  // Each level is a level of the parser's own stack.
   if (++depth_ > 64) fail("is nested too deeply, allowed: 64 levels");
   List all;
   for (skip_lines(); !at_end_of_list(); skip_lines()) {
@@ -107,6 +112,7 @@ List Parser::list() {
     all.push_back(pipeline(Pipeline::Joint::sequence));
     for (;;) {
       skip_blanks();
+      // `&&` and `||` bind alike and to the left.
       const bool both = peek() == '&' && peek(1) == '&';
       if (!both && !(peek() == '|' && peek(1) == '|')) break;
       at_ += 2;
@@ -137,11 +143,13 @@ void Parser::background(List& all, std::size_t first) {
 Pipeline Parser::pipeline(Pipeline::Joint joint) {
   Pipeline made{joint, false, {}};
   skip_blanks();
+  // Two negations cancel.
   while (peek() == '!' && (peek(1) == ' ' || peek(1) == '\t')) {
     made.negated = !made.negated;
     ++at_;
     skip_blanks();
   }
+  // `time` changes no result.
   if (next_word() == "time") {
     at_ += 4;
     skip_blanks();
@@ -149,6 +157,7 @@ Pipeline Parser::pipeline(Pipeline::Joint joint) {
   }
   made.commands.push_back(command());
   for (skip_blanks(); peek() == '|' && peek(1) != '|'; skip_blanks()) {
+    // `|&` sends errors along, which nothing here reads.
     at_ += peek(1) == '&' ? 2 : 1;
     skip_lines();
     made.commands.push_back(command());
@@ -160,6 +169,7 @@ std::size_t Parser::index_end(std::size_t at) const {
   if (at >= text().size() || text()[at] != '[') return at;
   for (std::size_t i = at + 1; i < text().size(); ++i) {
     const char c = text()[i];
+    // A blank inside means that the bracket is a pattern and no index.
     if (c == ']') return i + 1;
     if (std::string_view(" \t\n;&|<>()").find(c) != std::string_view::npos) return at;
     if (c == '"' || c == '\'' ||
@@ -177,6 +187,7 @@ bool Parser::assignment(Command& made) {
   const bool append = text().compare(behind, 2, "+=") == 0;
   if (!append && text().compare(behind, 1, "=") != 0) return false;
   Assignment assigned{text().substr(at_, end - at_), append, false, {}, {}, {}};
+  // The name may have an index; anything but = or += behind it is a command word.
   if (behind != end) assigned.index = {&source_, end + 1, behind - 1};
   at_ = behind + (append ? 2 : 1);
   if (peek() == '(' && behind != end) fail("assigns a list to one element, allowed: one value");
@@ -207,6 +218,7 @@ std::vector<Word> Parser::elements() {
       fail("ends inside a list of words, which ')' closes");
     } else {
       const std::size_t before = at_;
+      // Sparse arrays would have gaps that word lists have not.
       if (const std::size_t end = index_end(at_); end != at_ && text().compare(end, 1, "=") == 0)
         fail("gives an element its place in a list, allowed: NAME[index]=value");
       all.push_back(word());
@@ -245,10 +257,12 @@ void Parser::here(Command& made) {
   }
   skip_blanks();
   std::string end(word().raw());
+  // A quoted end word keeps $ in the document as it is.
   document.expand = end.find_first_of("'\"\\") == std::string::npos;
   std::erase_if(end, [](char c) { return c == '\'' || c == '"' || c == '\\'; });
   if (end.empty()) fail("opens a document without the word that ends it");
   document.end = end;
+  // The body begins behind the line: newline() reads it.
   waiting_.push_back(&document);
   made.here.push_back(&document);
 }

@@ -53,6 +53,8 @@ bool alike(const State& a, const State& b) {
 
 std::size_t State::weight() const {
   constexpr std::size_t of_a_value = 128;
+  // Texts count by their length, with what a copy of them may cost, since an unknown condition
+  // copies the whole state.
   std::size_t all = 0;
   const auto add = [&](const std::vector<Traced>& values) {
     for (const Traced& value : values) all += of_a_value + 5 * value.text.size();
@@ -186,6 +188,7 @@ Truth Shell::run_either(std::uint32_t origin, const List* one, const List* other
 }
 
 Truth Shell::run(const Command& command) {
+  // Counted, so that no script runs for ever.
   step(command.origin);
   using Kind = Command::Kind;
   switch (command.kind) {
@@ -220,11 +223,14 @@ Truth Shell::run(const Command& command) {
 Truth Shell::run_condition(const Command& command) {
   for (std::size_t i = 0; i < command.branches.size(); ++i) {
     const Branch& branch = command.branches[i];
+    // A failing condition is no error, whatever `set -e` says.
     ++tested_;
     const Truth value = branch.condition.empty() ? Truth::yes : run(branch.condition);
     --tested_;
     if (state_.leaves()) return value;
     if (value == Truth::yes) return run(branch.body);
+    // Undecidable conditions run both ways and keep what both agree on. That works for one branch
+    // and an else, not for a chain.
     if (value == Truth::no) continue;
     const bool has_else = i + 1 < command.branches.size();
     if (has_else && !command.branches[i + 1].condition.empty())

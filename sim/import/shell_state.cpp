@@ -42,9 +42,11 @@ void Shell::assign(const Assignment& assignment) {
   std::vector<Traced> values;
   for (const Word& word : assignment.elements)
     for (Traced& value : fields(word)) values.push_back(std::move(value));
+  // Elements were expanded before the variable changes, since they may read it.
   Variable& target = variable(assignment.name, origin);
   if (!assignment.append) target.values.clear();
   target.array = true;
+  // Growth is paid for, or a loop could double an array until memory ends.
   spend(target.values.size() + values.size(), origin);
   for (Traced& value : values) target.values.push_back(std::move(value));
 }
@@ -100,6 +102,8 @@ void Shell::make_local(const std::string& name, std::uint32_t origin) {
 void Shell::restore(Frame frame) {
   for (auto& [name, value] : frame) {
     if (value) {
+      // A variable that a function had hidden comes back to the end of the order, where new ones
+      // are.
       if (std::ranges::find(state_.order, name) == state_.order.end()) state_.order.push_back(name);
       state_.variables[name] = std::move(*value);
     } else {
@@ -230,7 +234,7 @@ void Shell::set_options(const std::vector<Traced>& words, std::uint32_t origin) 
       if (name == "e" || name == "errexit") state_.failure_ends = on;
       if (name == "u" || name == "nounset") state_.unset_ends = on;
       if (name == "pipefail") state_.pipes_fail = on;
-      // These change how all that follows is read.
+      // Options that change how all that follows is read.
       if (name == "n" || name == "k" || name == "t" || name == "noexec" || name == "keyword" ||
           name == "onecmd" || name == "posix")
         refuse(sources_, words[i].origin(origin), "sets " + name + ", which is not followed");
@@ -262,6 +266,7 @@ Truth Shell::give_back(const std::vector<Traced>& words, std::uint32_t origin) {
   if (calls_ == 0 && sourced_ == 0)
     refuse(sources_, origin, "returns from no function and no sourced file");
   Truth value = last_;
+  // The code may hang on what a command prints; then so does what follows.
   if (words.size() > 1) {
     const auto code = words[1].known() ? evaluate(words[1], origin) : std::nullopt;
     value = !code ? Truth::unknown : *code % 256 == 0 ? Truth::yes : Truth::no;

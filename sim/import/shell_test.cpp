@@ -168,12 +168,14 @@ Truth Shell::test(const std::vector<Traced>& words, std::uint32_t origin) {
 Truth Shell::run_test(const Command& command) {
   std::vector<TestWord> all;
   for (const Word& word : command.words) {
+    // Only bare words are operators: a quoted `-f` is a text.
     const bool bare = word.raw().find_first_of("\"'$`\\") == std::string_view::npos;
     all.push_back({single(word), pattern(word), bare});
   }
   if (all.empty()) return Truth::no;
   Condition condition{*this, all, true, command.origin};
   const Truth value = condition.either();
+  // Words left over mean that this test is of a form that is not known here.
   return condition.at == all.size() ? value : Truth::unknown;
 }
 

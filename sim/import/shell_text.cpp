@@ -36,6 +36,8 @@ Traced Sources::add(const std::string& name, std::string text) {
 }
 
 Place Sources::place(std::uint32_t origin) const {
+  // Origins count characters over all files one after the other: the file that begins last before
+  // one has it.
   const auto behind =
       std::ranges::upper_bound(files_, origin, {}, [](const File& f) { return f.begin; });
   if (behind == files_.begin()) return {};

@@ -34,9 +34,11 @@ std::size_t quoted_end(const Traced& source, std::size_t at, const Sources& sour
   const char quote = text[at];
   for (std::size_t i = at + 1; i < text.size(); ++i) {
     if (text[i] == quote) return i + 1;
+    // Nothing is special inside single quotes.
     if (quote == '\'') continue;
     if (text[i] == '\\') {
       ++i;
+      // A substitution has quotes of its own.
     } else if (quote == '"' && (text[i] == '`' || (text[i] == '$' && i + 1 < text.size() &&
                                                    (text[i + 1] == '(' || text[i + 1] == '{')))) {
       i = group_end(source, i, sources, depth + 1) - 1;
@@ -66,6 +68,7 @@ std::size_t word_end(const Traced& source, std::size_t at, const Sources& source
     const char c = text[i];
     const bool substitution =
         c == '$' && i + 1 < text.size() && (text[i + 1] == '(' || text[i + 1] == '{');
+    // A backslash takes one character along, whatever it is.
     if (c == '\\') {
       i = std::min(i + 2, text.size());
     } else if (c == '\'' || c == '"' || c == '`' || substitution) {

@@ -49,6 +49,7 @@ Node node_of(const toml::node& value, const std::string& name, int depth) {
     throw InputError({{node.place, {}, "is nested too deeply, allowed: 64 levels"}});
   if (const toml::table* table = value.as_table()) {
     node.kind = Node::Kind::mapping;
+    // Places of keys and values are kept, for errors in the user's own words.
     for (const auto& [key, inner] : *table) {
       const auto& at = key.source().begin;
       node.entries.push_back({std::string(key.str()),
@@ -66,6 +67,8 @@ Node node_of(const toml::node& value, const std::string& name, int depth) {
     } else if (const auto* flag = value.as_boolean()) {
       node.text = flag->get() ? "true" : "false";
     } else {
+      // Numbers and dates become text, as YAML's scalars are: the reader of keys decides what they
+      // are.
       std::ostringstream written;
       value.visit([&written](const auto& v) {
         if constexpr (toml::is_value<decltype(v)>) written << v.get();
@@ -119,15 +122,6 @@ std::int64_t llama_width(std::int64_t hidden, double factor, std::int64_t multip
   auto width = 8 * hidden / 3;
   width = static_cast<std::int64_t>(factor * static_cast<double>(width));
   return multiple < 1 ? width : (width + multiple - 1) / multiple * multiple;
-}
-
-void set_even_cut(Arguments& arguments, Draft& draft, std::string_view layers_name,
-                  std::int64_t layers, std::int64_t chunks) {
-  if (draft.given("parallel.layers_per_chunk")) return;
-  if (chunks < 1 || layers % chunks != 0)
-    return arguments.fail(layers_name, "is " + std::to_string(layers) + ", which " +
-                                           std::to_string(chunks) + " chunks do not divide");
-  draft.set("parallel.layers_per_chunk", std::string("even"), {});
 }
 
 }  // namespace stepcast::launch

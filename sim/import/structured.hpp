@@ -42,8 +42,5 @@ std::optional<std::int64_t> import_graph(const std::string& path, const std::str
 
 /// A gated feed-forward width of Llama: 2/3 of 4 x hidden, times a factor, up to a multiple.
 std::int64_t llama_width(std::int64_t hidden, double factor, std::int64_t multiple);
-/// An even cut, or what is wrong with it.
-void set_even_cut(Arguments& arguments, Draft& draft, std::string_view layers_name,
-                  std::int64_t layers, std::int64_t chunks);
 
 }  // namespace stepcast::launch

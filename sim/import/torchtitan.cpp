@@ -48,6 +48,7 @@ void import_flavor(Job& job) {
   const Flavor& f = job.flavor;
   const Setting* name = job.args.find("model.flavor");
   const auto set = [&](const std::string& key, const auto& value) {
+    // All sizes hang on the flavour's name, which errors should therefore point to.
     job.draft.set(key, value, {name, job.args.find("model.name")});
   };
   set("model.layers", f.layers);
@@ -56,6 +57,7 @@ void import_flavor(Job& job) {
   set("model.attention.heads", f.heads);
   if (f.kv_lora_rank > 0) {
     set("model.attention.q_lora_rank", f.q_lora_rank);
+    // DeepSeek-V3's head sizes, which all flavours share.
     set("model.attention.kv_lora_rank", f.kv_lora_rank);
     set("model.attention.nope_dim", 128);
     set("model.attention.rope_dim", 64);
@@ -82,6 +84,7 @@ void import_flavor(Job& job) {
     set("model.moe.shared_experts", 1);
     set("model.moe.shared_hidden", f.shared_hidden);
   }
+  // A chunk of attention as long as the sequence is plain attention.
   constexpr std::int64_t chunk = 8192;  // attention_chunk_size of Llama 4
   if (f.chunked && job.args.count_or("training.seq_len", 2048) > chunk)
     job.args.fail("training.seq_len",
@@ -120,6 +123,7 @@ void import_degrees(Job& job) {
   draft.set("parallel.tp", job.tp, {degree("tensor_parallel_degree")});
   draft.set("parallel.pp", job.pp, {degree("pipeline_parallel_degree")});
   draft.set("parallel.cp", job.cp, {degree("context_parallel_degree")});
+  // torchtitan's tensor parallelism always splits norms over the sequence.
   draft.set("parallel.sequence_parallel", job.tp > 1, {degree("tensor_parallel_degree")});
   if (job.flavor.experts > 0) {
     draft.set("parallel.ep", job.ep, {degree("expert_parallel_degree")});
@@ -132,6 +136,7 @@ void import_degrees(Job& job) {
                 {degree("expert_parallel_comm_backend")});
     draft.set("moe.experts", std::string("grouped"), {});
   }
+  // Its `alltoall` rotates keys step by step as a ring does.
   if (job.cp > 1)
     draft.set("parallel.context_algorithm",
               std::string(job.args.text("parallelism.context_parallel_rotate_method",
@@ -139,6 +144,7 @@ void import_degrees(Job& job) {
                               ? "ring"
                               : "allgather"),
               {degree("context_parallel_rotate_method")});
+  // Pieces of the asynchronous form: one per rank, as symmetric memory copies them.
   if (job.args.on("parallelism.enable_async_tensor_parallel") && job.tp > 1)
     draft.set("communication.tensor.overlap",
               "chunks(" + std::to_string(std::min<std::int64_t>(job.tp, 64)) + ")",
@@ -197,6 +203,7 @@ void import_stages(Job& job) {
     return;
   }
   const auto found = std::ranges::find(known_schedules, name, &KnownSchedule::name);
+  // Other schedules exist in PyTorch, and none that a key lacks is taken for another.
   if (found == known_schedules.end())
     return job.args.fail(
         "parallelism.pipeline_parallel_schedule",
@@ -210,6 +217,7 @@ void import_batches(Job& job) {
   const Setting* local = job.args.find({"training.local_batch_size", "training.batch_size"});
   const std::int64_t sequences = local == nullptr ? 8 : job.args.count_or(local->name, 1);
   const Setting* piece = job.args.find("parallelism.pipeline_parallel_microbatch_size");
+  // Without stages torchtitan runs its local batch as one micro-batch.
   const std::int64_t micro =
       job.pp > 1 ? job.args.count_or("parallelism.pipeline_parallel_microbatch_size", 1)
                  : sequences;
@@ -309,6 +317,7 @@ void import_precision(Job& job) {
   const bool float8 = has("float8") || has("quantize.linear.float8");
   const bool mx = has("mx") || has("quantize.linear.mx");
   const bool experts = has("quantize.grouped_mm.float8") || has("quantize.grouped_mm.mx");
+  // Dense products in BF16 and experts in FP8 is a mixture that no recipe has.
   if (!job.draft.given("training.precision") && experts && !float8 && !mx)
     job.args.fail(*converters,
                   "multiplies experts alone in FP8, which no value of training.precision says");
@@ -322,6 +331,7 @@ void import_precision(Job& job) {
   const bool fp8 = float8 || mx;
   job.draft.set("training.precision", std::string(fp8 ? "fp8_mixed" : "bf16"),
                 {fp8 ? converters : job.args.find("training.mixed_precision_param")});
+  // Each converter has its own recipe of scales.
   import_recipe(job, fp8_converters()[0], float8 ? converters : nullptr);
   import_recipe(job, fp8_converters()[1], mx ? converters : nullptr);
   import_gathers(job);
@@ -340,6 +350,7 @@ void import_rest(Job& job) {
   const bool compiled = compile != nullptr && job.args.on(compile->name);
   const Setting* parts = job.args.find("compile.components");
   if (parts != nullptr && !compiled) draft.note(*parts, "counts only with compile.enable");
+  // Without a list both parts are compiled.
   const bool loss =
       parts == nullptr || std::ranges::find(parts->words, "loss") != parts->words.end();
   const bool layers =

@@ -267,11 +267,13 @@ void settle_unknown(Framework framework, const std::vector<Setting>& unknown, st
 void refuse_other_steps(Framework framework, const std::vector<Setting>& settings) {
   for (const Setting& setting : settings)
     for (const OtherStep& other : other_steps) {
+      // A name that ends with a dot stands for all keys of a section.
       const bool section = other.name.ends_with('.');
       const bool named = section ? setting.name.starts_with(other.name)
                                  : setting.name == other.name || setting.shown() == other.name ||
                                        setting.shown().ends_with("." + std::string(other.name));
       if (other.framework != framework || !named) continue;
+      // Switched off, the key is as good as absent.
       constexpr std::string_view nothing[] = {"false", "False", "0", "0.0", "None", "null"};
       const bool off = setting.words.size() == 1 &&
                        std::ranges::find(nothing, setting.words.front()) != std::end(nothing);
@@ -299,6 +301,8 @@ void refuse_without_model(const Launch& launch, const Draft& draft) {
 
 void refuse_other_programs(const Launch& launch) {
   refuse_by_program(launch);
+  // One or two such words are overrides of any tool; a launch that consists of them is another
+  // program's.
   constexpr std::size_t few = 3;
   if (launch.other_words < few || launch.other_words < launch.settings.size()) return;
   throw InputError(

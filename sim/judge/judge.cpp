@@ -29,6 +29,8 @@ bool compiles(const StageProgram& program) {
 }  // namespace
 
 void Lane::work() {
+  // A job may give the lane more work while it runs; the loop below takes that too, without a
+  // second one inside.
   if (working_) return;
   working_ = true;
   while (!busy_ && !jobs_.empty()) {
@@ -53,6 +55,8 @@ Job::Eager Job::eager(const StageProgram& program) {
       return start != nullptr && !start->after_compute;
     });
   };
+  // Any code that starts a communication ahead of the compute stream makes the rank look ahead
+  // everywhere; in the prologue alone it needs to only there.
   for (const ChunkProgram& chunk : program.chunks)
     for (const Instructions* code :
          {&chunk.forward, &chunk.first_forward, &chunk.backward, &chunk.last_backward,

@@ -56,6 +56,7 @@ JudgeCost judge_cost(const std::vector<StageProgram>& programs,
 void announce_judge(const JudgeCost& cost, std::uint32_t ranks) {
   const double limit = memory_limit();
   if (cost.bytes > limit) {
+    // What is left beside the program itself, shared out among ranks.
     const double each = (cost.bytes - bytes_of_program) / ranks;
     const auto most = static_cast<std::int64_t>(std::max(1.0, (limit - bytes_of_program) / each));
     throw InputError("simulate.engine: is simgrid, which takes about " + human(Bytes{cost.bytes}) +

@@ -131,6 +131,7 @@ const Instructions& Job::code_of(const Member& a, const Unit& unit) const {
 
 void Job::act(Member& a, const Action& action) {
   using enum Action::What;
+  // One case per action of a host, in the order in which a step has them.
   switch (action.what) {
     case begin_step:
       return Job::begin_step(a);

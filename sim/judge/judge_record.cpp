@@ -62,6 +62,8 @@ void Job::record_sync(Member& a, const Clocks& host, double copied) {
 
 void Job::record_unit(Member& a, const Unit& unit, bool begins) {
   if (!recorder_) return;
+  // Given to the device as work: begin and end are dates of its stream and not of the host, which
+  // is ahead.
   a.device.give([this, &a, begins, first = &unit, step = a.host.step] {
     if (begins) {
       recorder_->begin_unit(a.rank, *first, step, now());

@@ -57,6 +57,8 @@ void write_call(const StageCall& call, KeyWriter& key) {
 }
 
 void write_program(const StageProgram& program, KeyWriter& key) {
+  // Of a program only what the map is made of: calls, slices and the bytes between stages. Two
+  // programs with other segments share a map.
   key.number(program.calls.size());
   for (const StageCall& call : program.calls) write_call(call, key);
   key.number(program.slices);

@@ -138,6 +138,8 @@ Colours MapBuilder::coloured() const {
            std::to_string(graph_.patterns().size()) + " patterns";
   });
   begin_phase("folding ranks");
+  // Without folding each rank is a class of its own and goes the same way from here on: no second
+  // code can differ from the folded one.
   Colours colours = input_.fold == Fold::off ? separate(graph_, input_.placement.world())
                                              : refine(graph_, keys());
   tell_result([&] {

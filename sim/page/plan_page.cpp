@@ -146,6 +146,7 @@ Json counts(const PlanCounts& counts) {
 std::string plan_page(const PlanSpace& space, const PlanResult& result) {
   const std::vector<FrontierEntry> entries = frontier(result);
   const PlanPoint& winner = best_point(space, result);
+  // From the plan's own JSON, so that page and file say the same.
   Json comparison = Json::parse(plan_json(space, result)).at("comparison");
   for (std::size_t i = 0; result.comparison && i < breakdown_names().size(); ++i)
     if (is_exposed_part(i)) comparison["exposed"].push_back(breakdown_names()[i]);

@@ -137,6 +137,7 @@ Json PageData::headline() const {
                         bool bad = false) {
     list.push_back({{"label", label}, {"value", value}, {"note", note}, {"bad", bad}});
   };
+  // Interval of the model and spread of the steps share a line.
   std::string spread;
   if (m.step_time_low) {
     spread = fmt::format("80% interval {} to {}{}", human(Seconds{*m.step_time_low}),
@@ -182,6 +183,7 @@ Json PageData::stage(const std::string& name, const RankTimes& t, const StageFor
               {"idle", t.other_idle.value()},
               {"fleet", t.fleet.value()}}},
             {"exposed", exposed}};
+  // The mean over stages has no layers and no memory.
   if (!of) return json;
   std::string layers;
   for (const std::int64_t n : of->layers)

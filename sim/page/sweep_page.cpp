@@ -76,6 +76,7 @@ Json cell(const PageTable::Cell& value) {
 
 std::string sweep_page(const PageTable& table) {
   const Columns columns(table);
+  // Given times have samples and no tokens.
   const std::string throughput = columns.has("tokens_per_s") ? "tokens_per_s" : "samples_per_s";
   Json rows = Json::array();
   for (const Row& row : table.rows) {

@@ -61,6 +61,8 @@ std::string run_text(const Scenario& scenario) {
 
 PlanRun read_run(const std::string& text) {
   PlanRun run;
+  // A worker answers with text alone, so the lines come in the order of run_text(); the parts are
+  // last because their number is not written.
   std::istringstream lines(text);
   std::string line;
   std::getline(lines, run.strategy);

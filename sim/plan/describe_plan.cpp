@@ -20,14 +20,10 @@ class SeveralValues : public Visitor {
   void section(std::string_view key, std::string_view doc, const Body& body) override {
     to_.section(key, doc, below(std::string(key) + ".", body));
   }
-  void optional_section(std::string_view key, std::string_view doc, bool& present,
-                        const Body& body) override {
-    // A plan's own section takes the place of the scenario's, which is for readers of scenarios.
-    if (path_.empty() && key == "plan") return describe_search(doc);
-    to_.optional_section(key, doc, present, below(std::string(key) + ".", body));
-  }
   void section_or(std::string_view key, std::string_view doc, std::string_view word, bool& present,
                   const Body& body) override {
+    // A plan's own section takes the place of the scenario's, which is for readers of scenarios.
+    if (path_.empty() && key == "plan") return describe_search(doc);
     to_.section_or(key, doc, word, present, below(std::string(key) + ".", body));
   }
   void alternatives(std::string_view key, std::string_view doc, std::size_t& current,
@@ -79,6 +75,7 @@ class SeveralValues : public Visitor {
 }  // namespace
 
 void describe_plan(Visitor& visitor, PlanSpec& spec, const Node*& search) {
+  // Only a bound against typing errors: each simulated point costs a forecast.
   constexpr double most_points = 100'000;
   visitor.field(
       {"objective",

@@ -20,6 +20,7 @@ SeedRuns runs_of(const std::string& text) {
   SeedRuns runs;
   std::istringstream in(text);
   std::string line;
+  // In the order of text_of(); the steps are last because their number is not written.
   const auto number = [&] { return parse_number(line).value_or(0); };
   std::getline(in, line);
   runs.first = static_cast<std::int64_t>(number());

@@ -19,6 +19,8 @@ std::string launch_kind(PlanSpec::RunsIn runs_in) {
 Launchable::Kind Launchable::kind_of(const PlanPoint& point) const {
   const Strategy& s = point.strategy;
   const std::int64_t dp = point.devices / (s.tp * s.cp * s.pp);
+  // An export refuses keys and combinations, never sizes as such. Points that agree in what is
+  // above 1 and what divides are refused alike, and one export answers for all of them.
   const std::int64_t layers = space_.bases[s.base].scenario.workload.model.layers;
   unsigned bits = 0;
   for (const bool one :

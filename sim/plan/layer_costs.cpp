@@ -193,6 +193,8 @@ double LayerCosts::expert(const PieceCounts& counts) const {
 }
 
 LayerCosts LayerCosts::at(double pace) const {
+  // A slower device stretches what it computes. Communication and the work of the host keep their
+  // time, so that only the computing part of each sum is scaled.
   LayerCosts slower = *this;
   for (std::size_t k = 0; k < plan_pieces; ++k)
     for (double PieceCost::*part :

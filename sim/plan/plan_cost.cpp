@@ -60,6 +60,8 @@ bool looks_at(const PlanSpec& spec, PlanMeasure measure) {
 
 std::string measure_text(const PlanSpace& space, PlanMeasure measure, const PlanPoint& point) {
   const double value = measured(measure, point);
+  // Measures are seconds unless a case below says otherwise; throughput is kept as seconds per
+  // token, so that less is better in all of them.
   switch (measure) {
     case PlanMeasure::time:
       break;
@@ -106,6 +108,7 @@ std::string cost_table(const PlanSpace& space, const PlanResult& result) {
   if (space.spec.objective == PlanSpec::Objective::throughput)
     return measure_table(space, result, PlanMeasure::throughput, "throughput");
   if (space.spec.objective != PlanSpec::Objective::cost) return {};
+  // Only the first rows: prices of the others are in the JSON.
   std::string text = "\n  per million tokens: cost, energy; the best first\n";
   for (std::size_t i = 0; i < std::min(most_priced, result.best.size()); ++i) {
     const PlanPoint& p = result.best[i];

@@ -47,6 +47,8 @@ bool same_condition(const FrameworkCondition& a, const FrameworkCondition& b) {
 }  // namespace
 
 const std::map<std::string, std::string>& unsearched_keys() {
+  // What a framework says of these is a default of its own that no search varies. A point keeps the
+  // neutral value, else the same strategy would cost differently with and without a framework.
   static const std::map<std::string, std::string> keys{
       {"runtime.update", "alone"},
       {"communication.gradient.exchange", "reduce"},
@@ -186,6 +188,8 @@ double zeros_of(const PlanSpace& space, Strategy s) {
 std::map<std::uint32_t, double> points_by_base(const PlanSpace& space, const Strategy& sizes) {
   const PlanDimensions& d = space.dimensions;
   std::map<std::uint32_t, double> points;
+  // Other dimensions do not choose a base: the rules of frameworks ask for the sizes of the layout,
+  // which `sizes` fixes, and for these three.
   Strategy s = sizes;
   for (const std::int64_t vpp : d.vpp)
     for (s.schedule = 0; s.schedule < d.schedules.size(); ++s.schedule)

@@ -95,6 +95,8 @@ void PointTimes::replay(const std::vector<PlanPoint*>& points) {
       },
       [&](PlanPoint& point, const std::string& line) {
         const auto time = parse_number(line);
+        // An answer of another form means that worker and parent are not the same program: no time
+        // is guessed from it.
         if (!time) refuse_line(line);
         point.alone = Seconds{*time};
         counts_.timed += 1;

@@ -125,6 +125,8 @@ bool is_column(PlanMeasure measure) {
 
 std::string frontier_text(const PlanSpace& space, const PlanResult& result) {
   const bool money = space.spec.objective == PlanSpec::Objective::cost;
+  // A frontier that the plan names has two measures; without names it is price or memory and
+  // devices.
   const std::vector<std::string>& named = space.spec.frontier;
   std::string text = "\n  no other point is faster ";
   text += money ? "for as little money\n" : "with as little memory on as few devices\n";
@@ -135,6 +137,7 @@ std::string frontier_text(const PlanSpace& space, const PlanResult& result) {
     if (entry.dominator != nullptr) continue;
     if (named.empty() && money)
       text += fmt::format("  {:>13}", measure_text(space, PlanMeasure::cost, *entry.point));
+    // Columns of time, memory and devices stand in each row anyway.
     for (const PlanMeasure measure : named.empty() ? std::vector<PlanMeasure>{} : result.measures)
       if (!is_column(measure))
         text += fmt::format("  {:>17}", measure_text(space, measure, *entry.point));
@@ -175,6 +178,8 @@ std::string placed_text(const PlanSpace& space, const PlanResult& result) {
   if (result.placed.empty()) return {};
   std::string text = "\n  layers and recomputation placed by integer programme\n";
   for (const PlanPoint& p : result.placed) {
+    // The gap is the solver's, between its best placement and what it proved: 0 says that no
+    // placement of these layers is better in the model of the programme.
     text += fmt::format("  {:>13} {:>10}  {} ({}: {}, gap {:.1f}%)\n", human(*p.simulated),
                         human(p.peak), strategy_text(space, p.strategy, p.placement),
                         p.placement->solver, p.placement->status, 100 * p.placement->gap);
@@ -293,10 +298,12 @@ const PlanPoint& best_point(const PlanSpace& space, const PlanResult& result) {
 }
 
 std::string plan_sentence(const PlanSpace& space, const PlanResult& result) {
+  // Under stalls the median of the seeds decides, and a single step is not quoted beside it.
   const PlanPoint& winner = best_point(space, result);
   std::string text = human(winner.seeds ? Seconds{winner.seeds->step_time.p50} : *winner.simulated);
   if (result.comparison) {
     const PlanComparison& c = *result.comparison;
+    // Points of other sizes of job are compared by the time of a token on one device.
     const bool alike =
         c.baseline.devices == c.winner.devices && c.baseline.tokens == c.winner.tokens;
     const double percent = 100 * c.difference();
@@ -353,6 +360,8 @@ std::string plan_table(const PlanSpace& space, const PlanResult& result, PlanDet
 std::string plan_failure(const PlanSpace& space, const PlanResult& result) {
   std::string text = fmt::format("{}: plan: nothing is feasible, the tightest constraint is: {}\n",
                                  space.file, result.tightest);
+  // What would fit is said even where no change of the listed keys gives it: the gap is what a user
+  // needs to know.
   if (result.nearest) {
     const PlanPoint& p = *result.nearest;
     text += fmt::format("  nearest to fitting: {}: needs {} of {}, {} more\n",

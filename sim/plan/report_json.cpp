@@ -12,6 +12,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json point_json(const PlanSpace& space, const PlanPoint& p) {
+  // Settings are strings `path=value`, as the command line takes them; `plan` only says which file
+  // they came from.
   Json settings = Json::object();
   for (const std::string& setting : settings_of(space, p.strategy, p.placement)) {
     const std::size_t equals = setting.find('=');
@@ -19,6 +21,8 @@ Json point_json(const PlanSpace& space, const PlanPoint& p) {
   }
   settings.erase("plan");
   Json json{{"settings", settings},
+            // A time that was not asked for is null and not left out, so that tables have the same
+            // columns in each row.
             {"devices", p.devices},
             {"simulated_s", nullptr},
             {"alone_s", nullptr},
@@ -36,6 +40,7 @@ Json point_json(const PlanSpace& space, const PlanPoint& p) {
   if (looks_at(space.spec, PlanMeasure::throughput))
     json["tokens_per_s"] = 1 / measured(PlanMeasure::throughput, p);
   if (p.unit_bound) json["unit_bound_s"] = p.unit_bound->value();
+  // What the reader refuses takes forever (plan_score), and JSON has no number for that.
   if (p.alone && std::isfinite(p.alone->value())) json["alone_s"] = p.alone->value();
   return json;
 }
@@ -58,6 +63,8 @@ Json run_json(const PlanRun& run) {
 Json comparison_json(const PlanResult& result) {
   if (!result.comparison) return nullptr;
   const PlanComparison& c = *result.comparison;
+  // By name, because differences() follows plan_part_names() and readers of the JSON do not know
+  // that order.
   Json parts = Json::object();
   const std::vector<double> differences = c.differences();
   for (std::size_t i = 0; i < differences.size(); ++i) parts[plan_part_names()[i]] = differences[i];
@@ -134,6 +141,7 @@ std::string plan_json(const PlanSpace& space, const PlanResult& result) {
   json["best"] = Json::array();
   for (const PlanPoint& p : result.best) json["best"].push_back(point_json(space, p));
   json["placed"] = Json::array();
+  // Placed points are simulated with a placement of their own and stand apart from balanced ones.
   for (const PlanPoint& p : result.placed) {
     Json point = point_json(space, p);
     point["solver"] = p.placement->solver;
@@ -154,9 +162,11 @@ std::string plan_csv(const PlanSpace& space, const PlanResult& result) {
   const bool energy = looks_at(space.spec, PlanMeasure::energy);
   if (money) text += ",cost_per_token,joules_per_token";
   text += energy ? ",energy_per_token_j\n" : "\n";
+  // An empty cell says that it was not computed: 0 would sort first.
   const auto time = [](const std::optional<Seconds>& t) {
     return t ? shortest(t->value()) : std::string{};
   };
+  // The frontier's order is by time; points that are beaten come with what beats them.
   for (const FrontierEntry& entry : frontier(result)) {
     const PlanPoint& p = *entry.point;
     text += strategy_text(space, p.strategy) + "," + std::to_string(p.devices) + "," +

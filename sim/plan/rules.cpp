@@ -30,6 +30,8 @@ void take_sizes(ParallelPlan& plan, const Strategy& s, std::int64_t devices) {
   plan.etp = s.etp;
   plan.zero = s.zero;
   plan.sequence_parallel = s.sequence_parallel;
+  // Last, since it divides by the sizes above; devices_misfit() has said whether the division has a
+  // rest.
   plan.dp = devices / (plan.tp * plan.cp * plan.pp);
 }
 
@@ -52,7 +54,9 @@ Misfit wrong_experts(const Scenario& base, const Strategy& s) {
   const auto& experts = base.workload.model.moe;
   const MoeSpec& moe = base.workload.moe;
   const ParallelPlan plan = plan_of(base, s);
+  // Without experts only one thing can be wrong: sizes that ask for them.
   if (!experts) return no_experts_misfit(plan);
+  // In the order in which a scenario is checked, so that both name the same reason.
   return first_of({experts_misfit(*experts, plan), expert_width_misfit(*experts, plan),
                    expert_ranks_misfit(plan), paired_exchange_misfit(moe, plan),
                    tiles_misfit(moe, plan), whole_rows_misfit(moe, plan),
@@ -63,6 +67,7 @@ Misfit wrong_experts(const Scenario& base, const Strategy& s) {
 
 Misfit wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec) {
   TrainingSpec training = base.workload.training;
+  // The batch of a point, with its own micro-batch: the global batch stays what the file says.
   training.micro_batch = s.micro_batch;
   const ParallelPlan plan = plan_of(base, s);
   if (const Misfit misfit = batch_misfit(training, plan)) return misfit;

@@ -47,6 +47,8 @@ std::vector<PlanMeasure> frontier_measures(const PlanSpec& spec) {
                                          [](const auto& m) { return std::string_view(m.first); });
     if (found != plan_measures().end()) measures.push_back(found->second);
   }
+  // A frontier without names follows the objective: prices fall with memory and devices already in
+  // them.
   if (!measures.empty()) return measures;
   if (spec.objective == PlanSpec::Objective::cost) return {PlanMeasure::time, PlanMeasure::cost};
   return {PlanMeasure::time, PlanMeasure::memory, PlanMeasure::devices};
@@ -91,6 +93,7 @@ Seconds best_time(const PlanPoint& point) {
 
 double measured(PlanMeasure measure, const PlanPoint& point) {
   const Seconds time = best_time(point);
+  // Less is better in each measure, so that frontiers and scores compare with one sign.
   switch (measure) {
     case PlanMeasure::time:
       break;

@@ -50,6 +50,7 @@ void Replayer::communicate(RankIndex r, const Communicate& instruction) {
 }
 
 Replayer::CallSummary Replayer::summary_of(const NetworkCall& call) {
+  // Counted once here, since the flows of a call are asked for at every meeting of its members.
   std::size_t flows = 0;
   for (const auto& phase : call.phases) flows += phase.size();
   return {call.alone,
@@ -147,6 +148,8 @@ void Replayer::end_lone(RankIndex r, StreamState& state, const CallSummary& call
 }
 
 std::uint32_t Replayer::new_meeting(std::uint32_t call) {
+  // Meetings that ended are taken again: a step has millions of them, and only as many exist as are
+  // open at once.
   if (free_meetings_.empty()) {
     free_meetings_.push_back(static_cast<std::uint32_t>(meetings_.size()));
     meetings_.emplace_back();

@@ -115,6 +115,7 @@ void CommunicationLog::forget(double time, StepBooks& books) {
 }
 
 void CommunicationLog::shift(double time) {
+  // Skipped steps repeat the last one: every date moves by the same time.
   for (Interval& interval : intervals_) {
     interval.start += time;
     interval.end += time;

@@ -41,6 +41,8 @@ void LinkHistory::add_flow(const NetworkFlow& flow, Loads& loads) const {
 
 void LinkHistory::add_call(std::uint32_t call, double from, double to) {
   Loads& loads = of_call_[call];
+  // Loads of a call are the same whenever it runs; adding up its flows each time would dominate a
+  // recording.
   if (!known_[call]) {
     for (const auto& phase : network_.calls[call].phases)
       for (const NetworkFlow& flow : phase) add_flow(flow, loads);

@@ -115,6 +115,7 @@ void RankState::append_state(bool free_host, bool follows_clock, double origin,
 void RankState::shift(double time, std::uint32_t micro_batches) {
   clocks = {clocks.main + time, clocks.worker + time, clocks.device + time};
   host_queue.shift(time);
+  // Every date that the rank remembers, or the next step would wait for one of the past.
   for (SlotState& slot : slots) {
     slot.start += time;
     slot.end += time;

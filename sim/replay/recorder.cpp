@@ -137,13 +137,6 @@ void Recorder::sync(std::uint32_t r, const Clocks& before, const Clocks& after, 
   if (records(r)) add(r, before, {.after = after, .copied = copied, .kind = Recording::Kind::sync});
 }
 
-/// A wait of no length still has to begin where the entry before it ended.
-void Recorder::catch_up(std::uint32_t r, const Clocks& now) {
-  if (!records(r) || cursors_[r].last == now) return;
-  out_.ranks[r].entries.push_back({.after = now, .unit = cursors_[r].unit});
-  cursors_[r].last = now;
-}
-
 /// Pieces of no length would only be drawn.
 void Recorder::piece(std::uint32_t r, const Recording::Piece& piece) {
   if (records(r) && piece.to > piece.from) out_.ranks[r].pieces.push_back(piece);

@@ -22,6 +22,8 @@ double certain_entries(const Instructions& code) {
 }  // namespace
 
 const Instructions& usual_code(const ChunkProgram& chunk, UnitKind kind) {
+  // The usual units, without what only the first or last of a chunk does: an estimate of length
+  // needs no more.
   switch (kind) {
     case UnitKind::forward:
       return chunk.forward;

@@ -55,11 +55,6 @@ double SpeedProfile::factor_at(double time) const {
   return changes.empty() ? 1 : changes[stretch_at(*this, time).change].factor;
 }
 
-double SpeedProfile::next_change(double time) const {
-  if (steady()) return std::numeric_limits<double>::infinity();
-  return end_of_stretch(*this, stretch_at(*this, time));
-}
-
 /// Whole repetitions are skipped at once, since a long run meets many of them.
 double SpeedProfile::end_of(double start, double device) const {
   // One factor for ever needs no search.

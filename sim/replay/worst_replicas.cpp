@@ -31,6 +31,7 @@ std::set<GroupKind> kinds_met(const std::vector<StageProgram>& programs) {
 }
 
 void add_code(const StageProgram& program, const Instructions& code, PacedWork& work) {
+  // Waits and syncs cost no work of their own: a pace stretches what device and host do.
   for (const Instruction& instruction : code) {
     if (const auto* run = std::get_if<Compute>(&instruction)) {
       const Segment& segment = program.segments[run->segment];

@@ -33,8 +33,10 @@ std::string campaign_text(const Scenario& s, const CampaignForecast& c) {
   std::string text = head(s, c);
   text += fmt::format("finishes after {} (median), 10 % within {}, 90 % within {}\n",
                       days(c.wall.p50), days(c.wall.p10), days(c.wall.p90));
+  // Only with --within.
   if (c.within)
     text += fmt::format("  {:.1f} % of the runs meet the date asked for\n", 100 * *c.within);
+  // The band of the step time moves every run alike and is no part of their spread.
   if (c.wall_low && c.wall_high)
     text +=
         fmt::format("  the error of the step time alone (80 %) puts the median between {} and {}\n",
@@ -48,6 +50,7 @@ std::string campaign_text(const Scenario& s, const CampaignForecast& c) {
   text += fmt::format("where the time goes, mean of the runs ({:.4g} failures)\n", c.failures);
   text += share_line("steps that were kept", c.mean.computing, c.mean.wall);
   text += share_line("checkpoints", c.mean.saving, c.mean.wall);
+  // Parts that did not occur get no line, apart from failures.
   if (c.mean.writing > Seconds{0})
     text += share_line("slower steps beside writing", c.mean.writing, c.mean.wall);
   text += share_line("steps lost and done again", c.mean.lost, c.mean.wall);

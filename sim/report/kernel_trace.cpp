@@ -200,12 +200,14 @@ KernelTrace kernel_trace(const Scenario& scenario, const RecordedRun& run, Rank 
 }
 
 std::string kernel_details_csv(const KernelTrace& trace, Rank rank) {
+  // Columns of the Ascend profiler's kernel_details.csv; shapes are not modelled and stay N/A.
   std::string text =
       "Device_id,Stream ID,Name,Type,Accelerator Core,Start Time(us),Duration(us),Input "
       "Shapes,Input Data Types,Output Shapes,Output Data Types\n";
   for (const TracedKernel& kernel : trace.kernels) {
     const std::string type = kernel.communication ? profiler_communication(kernel.of)
                                                   : profiler_type(class_of_name(kernel.of));
+    // Attention counts as a cube kernel, as the profiler has it.
     const bool cube = kernel.of == name(KernelClass::matmul) ||
                       kernel.of == name(KernelClass::grouped_matmul) ||
                       kernel.of == name(KernelClass::attention) ||

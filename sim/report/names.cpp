@@ -146,6 +146,7 @@ const char* name(Solver solver) {
     case Solver::incremental:
       return "incremental";
     case Solver::reference:
+      // The judge: SimGrid's own hosts and activities.
       break;
   }
   return "simgrid_reference";

@@ -19,6 +19,7 @@ std::string_view shade_of(UnitKind kind) {
   switch (kind) {
     case UnitKind::forward:
       return "forward";
+    // A split backward has the colour of a whole one up to its gradient of the input.
     case UnitKind::backward:
     case UnitKind::backward_input:
       return "backward";

@@ -79,6 +79,7 @@ Json experts_json(const ExpertForecast& e) {
             {"imbalance_cost_s", e.cost.value()},
             {"module_forward_s", e.module.forward.value()},
             {"module_backward_s", e.module.backward.value()}};
+  // Left out where nothing of the kind was asked, since null would say that it is not known.
   if (e.split) json["split"] = split_json(*e.split);
   if (e.copied > Bytes{0}) json["copied_bytes"] = e.copied.value();
   return json;
@@ -161,6 +162,7 @@ Json data_json(const DataForecast& data, Seconds step_time) {
           {"overall_imbalance", data.imbalance.all},
           {"context_imbalance", data.context_imbalance},
           {"even_step_time_s", data.even_step_time.value()},
+          // Against the same tokens without differences between slots: what packing costs.
           {"imbalance_cost_s", (step_time - data.even_step_time).value()}};
 }
 
@@ -196,6 +198,7 @@ void add_load_steps(Json& json, const LoadSteps& s) {
                           {"moved_bytes", r->moved.value()},
                           {"time_s", r->time.value()},
                           {"per_step_s", r->per_step.value()}};
+  // Without skew there is nothing to have gained.
   if (!s.skewed) return;
   json["skewed_step_time_s"] = s.skewed->value();
   json["gain"] = *s.skewed / s.mean();
@@ -246,6 +249,7 @@ Json cost_json(const Scenario& scenario, const StepCost& cost) {
 
 /// What every result has.
 Json step_json(const Scenario& scenario, const Metrics& m, const Forecast& forecast) {
+  // Given times have neither tokens nor FLOPs: null, with the same fields in each result.
   const auto of_model = [&](double value) { return m.has_model ? Json(value) : Json(nullptr); };
   const RankTimes& mean = forecast.mean;
   Json exposed;
@@ -367,6 +371,7 @@ std::string report_json(const Scenario& scenario, const Forecast& forecast,
 
 std::string campaign_json(const Scenario& scenario, const CampaignForecast& c) {
   const CampaignSpec& spec = *scenario.campaign;
+  // What a scenario does not say is null; a run by time has no number of tokens.
   Json result{{"steps", c.steps},
               {"tokens", c.tokens > 0 ? Json(c.tokens) : Json(nullptr)},
               {"runs", c.runs},

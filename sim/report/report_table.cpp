@@ -55,6 +55,7 @@ std::string head(const Scenario& s) {
     order += fmt::format(" of {} x {} tokens", s.workload.training.micro_batch,
                          s.workload.training.sequence);
   }
+  // Long plans take a line of their own rather than break one.
   const bool one_line = plan.size() + 3 + order.size() <= most_columns;
   return text + plan + (one_line ? "   " : "\n  ") + order + "\n" + framework_line(s) + "\n";
 }
@@ -267,6 +268,7 @@ std::string state_lines(const Scenario& scenario, const Forecast& forecast) {
 /// What persistent differences cost, and how the steps of several seeds differ.
 std::string spread_lines(const Forecast& forecast) {
   std::string text;
+  // The shipped fleet first, then what the scenario itself spreads.
   if (forecast.fleet)
     text += fmt::format(
         "  fleet          {:>9.1f}%    of the step; equal devices: {}; 80% of fleets {} to {}\n",
@@ -281,6 +283,7 @@ std::string spread_lines(const Forecast& forecast) {
                              folded->replicas, folded->replayed, 100 * folded->error_bound)
                : "every rank by itself");
   }
+  // Seeds have lines only where several were run.
   if (!forecast.seeds) return text;
   const SeedStatistics& s = *forecast.seeds;
   const auto time = [](double seconds) { return human(Seconds{seconds}); };
@@ -337,6 +340,7 @@ struct Part {
 
 std::vector<Part> parts_of(const RankTimes& t) {
   using enum Part::Level;
+  // Parts in the order of breakdown_names(); those that seldom occur are shown only when they do.
   std::vector<Part> parts{{"computing", t.computing, "computing"},
                           {"exposed communication", t.exposed_total(), "exposed", sum}};
   for (std::size_t k = 0; k < exposed_kinds; ++k) {
@@ -374,6 +378,7 @@ std::string layer_text(const std::vector<std::int64_t>& layers) {
 }
 
 std::string stage_rows(const Forecast& forecast) {
+  // The column appears only where something compiles, with its width as an argument of the format.
   const int compile = forecast.mean.compile_stall > Seconds{0} ? 9 : 0;  // columns
   static constexpr char row[] = "  {:>5} {:<8} {:>9} {:>7} {:>7} {:>7}{:>{}} {:>7} {:>8} {:>11}\n";
   std::string text =

@@ -205,6 +205,7 @@ KernelClass class_of_vector(OperatorRole role, const MemoryBoundWork& work) {
       return KernelClass::activation;
     case VectorKind::gather:
     case VectorKind::scatter_add:
+      // Rows are copied by index elsewhere, too, such as embeddings; routing is what experts need.
       return role == OperatorRole::other ? KernelClass::elementwise : KernelClass::routing;
     case VectorKind::elementwise:
       break;
@@ -222,6 +223,7 @@ KernelClass class_of_role(OperatorRole role, const MemoryBoundWork& work) {
   const auto among = [role](const auto& list) {
     return std::ranges::find(list, role) != list.end();
   };
+  // By role first, as a norm and a loss may be written out in elementwise kernels.
   if (among(norms)) return KernelClass::norm;
   if (among(routed)) return KernelClass::routing;
   if (among(losses)) return KernelClass::loss;
@@ -242,7 +244,7 @@ const char* name(KernelClass which) {
 }
 
 KernelClass class_of(const Operator& op) {
-  // These have no role, as nothing else looks for them.
+  // No role of their own, as nothing else looks for them.
   const auto begins = [&](const char* text) { return op.name.starts_with(text); };
   if (begins("optimizer") || begins("gradient norm")) return KernelClass::optimizer;
   if (begins("sort") || begins("unsort")) return KernelClass::routing;

@@ -79,6 +79,7 @@ std::string run_operators_csv(const std::vector<RunOperator>& operators) {
   std::string text =
       "stage,name,class,shape,flops,bytes,launches,time_s,efficiency,bound,share,fused\n";
   for (const RunOperator& row : operators) {
+    // Operators of a fixed time have no efficiency and no bound.
     const bool known = row.efficiency > 0;
     text +=
         fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", row.stage, csv_cell(row.name),

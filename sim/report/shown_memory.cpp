@@ -18,11 +18,13 @@ struct ToolRow {
 std::vector<ToolRow> read_tools() {
   const SearchPath search = default_search_path({});
   const auto file = find_file(shown_file, {}, search);
+  // The table is shipped with the presets; without it the report leaves its lines out.
   if (!file) return {};
   const std::string name = file->string();
   const auto records = parse_csv(read_document_text(name, search, "CSV"), name);
   std::vector<ToolRow> rows;
   rows.reserve(records.size());
+  // The first record is the head.
   for (std::size_t i = 1; i < records.size(); ++i) {
     const auto& cells = records[i].cells;
     const auto number = [&](std::size_t cell) {

@@ -44,6 +44,7 @@ static_assert(std::size(thread_names) == 4 + streams + channels);
 int thread_of(Channel channel) { return first_channel + static_cast<int>(channel); }
 
 const char* category(const Recording::Piece& piece) {
+  // Names of rows in the viewer, which colours equal names alike.
   static constexpr const char* exposed[] = {"exposed tensor", "exposed expert",  "exposed pipeline",
                                             "exposed data",   "exposed context", "exposed offload"};
   static_assert(std::size(exposed) == exposed_kinds);
@@ -226,6 +227,7 @@ void TraceWriter::names(std::uint32_t c) {
 /// The host unit by unit, with what made it wait or pause apart.
 void TraceWriter::host(std::uint32_t c) {
   const Recording::RankRecord& record = run_.recording.ranks[c];
+  // Main thread and worker are each one span per unit, which grows entry by entry.
   struct Open {
     double from = 0, to = 0;
   } main, worker;
@@ -238,6 +240,7 @@ void TraceWriter::host(std::uint32_t c) {
   };
   Clocks before;
   for (const Recording::Entry& entry : record.entries) {
+    // Waits and pauses cut the span of the unit, so that they can be seen.
     const bool apart = entry.kind == Recording::Kind::sync || entry.kind == Recording::Kind::pause;
     if (entry.unit != unit || apart) {
       close();
@@ -251,6 +254,7 @@ void TraceWriter::host(std::uint32_t c) {
       main.from = entry.after.main;
     }
     main.to = entry.after.main;
+    // The worker is behind the main thread only where a queue lies between them.
     if (entry.after.worker > std::max(before.worker, entry.after.main)) {
       if (worker.to <= worker.from) worker.from = std::max(before.worker, before.main);
       worker.to = entry.after.worker;
@@ -270,6 +274,7 @@ const std::vector<SegmentWork>& TraceWriter::work_of(std::uint32_t c) {
 void TraceWriter::compute(std::uint32_t c) {
   const Recording::RankRecord& record = run_.recording.ranks[c];
   const StageProgram& program = run_.programs[run_.network.classes.stage[c].value];
+  // Names and arguments are made once per segment, since a trace has thousands of runs of each.
   std::vector<std::string> segments;
   for (std::uint32_t s = 0; s < program.segments.size(); ++s)
     segments.push_back(segment_name(program, s));
@@ -278,6 +283,7 @@ void TraceWriter::compute(std::uint32_t c) {
   std::string text;
   for (const Recording::UnitSpan& u : record.units)
     span(c, compute_thread, u.start, u.end, unit_name(u.unit), "unit");
+  // Entries of other kinds belong to streams.
   for (const Recording::Entry& entry : record.entries) {
     if (entry.kind != Recording::Kind::segment) continue;
     args[entry.what].write(entry.worked, text);
@@ -299,12 +305,14 @@ void TraceWriter::streams_of(std::uint32_t c) {
                                call.call.bytes.value(), name(call.group)));
   for (std::uint32_t e = 0; e < record.entries.size(); ++e) {
     const Recording::Entry& entry = record.entries[e];
+    // Only those that started something; the receiver's side is found below as a member.
     if (entry.kind != Recording::Kind::issue || entry.communication == Recording::none) continue;
     const auto& communication = run_.recording.communications[entry.communication];
     const auto* members = run_.recording.members_of(communication);
     const auto* mine = std::find_if(members, members + communication.members, [&](const auto& m) {
       return m.rank_class == c && m.entry == e;
     });
+    // Entries of a folded class may be of a member that is not recorded.
     if (mine == members + communication.members) continue;
     if (communication.network == Recording::none) {
       const int thread = thread_of(communication.channel);
@@ -314,6 +322,7 @@ void TraceWriter::streams_of(std::uint32_t c) {
       const StageCall& call = program.calls[mine->call];
       const int thread = first_stream + static_cast<int>(call.stream);
       const std::string called = names.of_entry(e, mine->call);
+      // Waiting for the others is no work of the network and is drawn apart.
       if (mine->arrived < communication.start)
         span(c, thread, mine->arrived, communication.start, "rendezvous " + called, "rendezvous");
       span(c, thread, communication.start, communication.end, called, name(call.kind),

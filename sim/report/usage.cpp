@@ -144,14 +144,17 @@ std::vector<LinkUsage> link_usage(const RecordedRun& run, std::size_t parts) {
                      .bandwidth = link.bandwidth,
                      .share = std::vector<double>(parts)});
   }
+  // A run of no length has used nothing, and shares of it are none.
   if (end <= 0) return usage;
   const double part = end / static_cast<double>(parts);
+  // Long runs keep sums of each part instead of every flow.
   if (run.recording.whole()) {
     add_recorded(run, part, usage);
   } else {
     add_sums(run.recording, part, usage);
   }
   for (LinkUsage& used : usage) used.mean = used.bytes / used.bandwidth / end;
+  // By kind, the busiest link first; stable, so that equal ones keep their numbers' order.
   std::ranges::stable_sort(usage, [](const LinkUsage& a, const LinkUsage& b) {
     return std::tuple(a.kind, -a.mean) < std::tuple(b.kind, -b.mean);
   });

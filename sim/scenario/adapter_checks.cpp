@@ -19,6 +19,8 @@ void check_no_adapters(const AdapterSpec& adapters, Checks& checks) {
         "is given but training.adapters.rank is 0, so that no adapter exists, allowed: "
         "a rank, or without it");
   };
+  // A key that only an adapter would read is refused rather than ignored, since a step would take
+  // as long with it as without.
   idle("targets", adapters.targets == plain.targets);
   idle("products", adapters.products == plain.products);
   idle("split", adapters.split == plain.split);
@@ -77,6 +79,7 @@ void check_packed(const WorkloadSpec& workload, Checks& checks) {
   const AdapterSpec& adapters = workload.training.adapters;
   if (adapters.frozen == AdapterSpec::Frozen::bf16) return;
   const std::string key = adapters_key + "frozen";
+  // Only zero 3 gathers weights; below it each rank holds its packed weights whole.
   checks.require(workload.plan.zero < 3, key,
                  "packs weights but parallel.zero is 3, and how they are gathered is not known, "
                  "allowed: bf16");
@@ -88,6 +91,7 @@ void check_packed(const WorkloadSpec& workload, Checks& checks) {
 void check_targets(const WorkloadSpec& workload, Checks& checks) {
   const AdapterSpec& adapters = workload.training.adapters;
   const bool gated = workload.model.ffn.kind == FeedForwardSpec::Kind::swiglu;
+  // Counts of named targets: one product has all of its targets or none.
   const auto at = [&](AdapterTarget target) { return adapters.at(target) ? 1 : 0; };
   const int heads = at(AdapterTarget::query) + at(AdapterTarget::key) + at(AdapterTarget::value);
   const int inner = at(AdapterTarget::gate) + at(AdapterTarget::up);
@@ -127,6 +131,7 @@ void check_adapters(const Scenario& scenario, Checks& checks) {
   check_frozen(scenario, checks);
   check_packed(workload, checks);
   check_targets(workload, checks);
+  // What follows divides by tp: where it did not read, nothing more is said.
   if (!checks.good({"parallel.tp"})) return;
   const std::int64_t tp = workload.plan.tp;
   checks.require_use(adapters.split == AdapterSpec::Split::both || tp > 1, adapters_key + "split",

@@ -87,6 +87,7 @@ void check_persistent_norm(const Scenario& scenario, Checks& checks) {
   if (checks.good({"model"}) && !needs(has_only_layer_norms(scenario.workload.model),
                                        "attention has norms of its own, which are RMS norms"))
     return;
+  // Both directions, as a step runs both.
   const auto has = [](const DeviceSpec& device) {
     const MemoryEfficiency& memory = device.efficiency.memory;
     return memory.persistent_norm && memory.persistent_norm_backward;
@@ -168,6 +169,7 @@ void check_linear(const Scenario& scenario, Checks& checks) {
                  "is " + count_text(plan.tp) +
                      " beside lightning attention, whose norm over all heads crosses no ranks, "
                      "allowed: 1");
+  // Heads are spread over both, tensor ranks first.
   const std::int64_t ranks = plan.tp * plan.cp;
   checks.require(a.key_heads % ranks == 0, plan.cp > 1 ? "parallel.cp" : "parallel.tp",
                  "is " + count_text(plan.cp > 1 ? plan.cp : plan.tp) + ", but tp x cp = " +
@@ -217,6 +219,8 @@ void check_indexer(const Scenario& scenario, Checks& checks) {
 }  // namespace
 
 void check_attention_kernel(const Scenario& scenario, Checks& checks) {
+  // Each check runs only where the keys that it reads did read: one typing error is one message,
+  // not five.
   check_attention_head(scenario.workload, checks);
   if (checks.good({"parallel.cp", "schedule.slices"})) check_window(scenario, checks);
   if (checks.good({"parallel.tp", "parallel.cp", "schedule.slices"}) &&
@@ -228,6 +232,7 @@ void check_attention_kernel(const Scenario& scenario, Checks& checks) {
       checks.good_below("model.attention"))
     check_indexer(scenario, checks);
   if (checks.good({"training.attention", "cluster"})) check_generation(scenario, checks);
+  // Given times have no norms that a kernel could be chosen for.
   if (checks.good({"runtime.kernels.norm", "model"}) && !scenario.synthetic)
     check_norm_casts(scenario.workload, checks);
   if (checks.good({"runtime.kernels.norm", "cluster"}) && !scenario.synthetic) {

@@ -1,7 +1,5 @@
 #include "stepcast/sim/scenario/campaign_spec.hpp"
 
-#include "optional_part.hpp"
-
 namespace stepcast {
 
 void describe(Visitor& visitor, CampaignSpec& spec) {

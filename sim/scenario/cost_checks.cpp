@@ -37,6 +37,7 @@ void check_costs(const ClusterSpec& cluster, const std::string& prefix, Checks& 
   const std::string key = prefix + "costs.";
   if (!cluster.costs || !checks.good_below(prefix + "costs")) return;
   const CostSpec& costs = *cluster.costs;
+  // Prices are of one node, device and NIC; of several kinds a bill would have to say which.
   checks.require(cluster.kinds.empty(), prefix + "costs",
                  "has one price for nodes of several kinds, allowed: none");
   checks.require(!cluster.device.power || costs.device.power == 0, key + "device.power",
@@ -44,6 +45,7 @@ void check_costs(const ClusterSpec& cluster, const std::string& prefix, Checks& 
                      " beside device.power, which says it by what the device does, allowed: 0");
   checks.require(cluster.super_node || costs.super_node.free(), key + "super_node",
                  "has a price without super_node, allowed: nothing");
+  // Switches are counted from the fabric, which exists only if its own keys are right.
   if (cluster.kinds.empty() && fabric_is_whole(prefix, checks))
     check_switches(cluster, key, checks);
 }

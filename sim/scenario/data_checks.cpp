@@ -88,6 +88,7 @@ void check_data(const Scenario& scenario, Checks& checks) {
   if (!checks.good({"training.sequence", "training.global_batch"})) return;
   const auto sequences = static_cast<double>(training.global_batch);
   const double tokens = sequences * static_cast<double>(training.sequence);
+  // A sequence takes at least one document, and a step no fewer than its tokens need on average.
   const double drawn = std::max(sequences, documents_of(*data.documents, tokens, sequences));
   checks.require(drawn <= most_documents, "schedule.data.documents",
                  "make about " + text(drawn) + " documents of one step of " + text(tokens) +

@@ -34,24 +34,21 @@ template <class Value>
 void expectation(Visitor& visitor, std::string_view key, std::string_view doc,
                  std::optional<Expectation>& target, const Range& range,
                  const std::function<void(Visitor&)>& more = {}) {
-  bool present = target.has_value();
-  visitor.optional_section(key, doc, present, [&](Visitor& v) {
-    if (!target) target.emplace();
-    Value value{target->value};
+  optional_part(visitor, key, doc, target, [&](Visitor& v, Expectation& part) {
+    Value value{part.value};
     v.field({"value", &value, "what is expected", range, true});
     if constexpr (std::is_same_v<Value, double>) {
-      target->value = value;
+      part.value = value;
     } else {
-      target->value = value.value();
+      part.value = value.value();
     }
     constexpr Tolerance::Of of = std::is_same_v<Value, Seconds> ? Tolerance::Of::time
                                  : std::is_same_v<Value, Bytes> ? Tolerance::Of::size
                                                                 : Tolerance::Of::number;
-    v.field({"tolerance", Tolerance{&target->tolerance, &target->relative, of},
+    v.field({"tolerance", Tolerance{&part.tolerance, &part.relative, of},
              "how far the result may be off"});
     if (more) more(v);
   });
-  if (!present) target.reset();
 }
 
 void describe_breakdown(Visitor& visitor, std::vector<double>& breakdown) {
@@ -77,6 +74,8 @@ void describe(Visitor& visitor, ExpectSpec& spec) {
              "moments from its update on; device: also the reserve and what the allocator keeps"});
       });
   expectation<double>(visitor, "bubble_ratio", "pipeline idle over step time", spec.bubble_ratio,
+                      // An expectation of zero exposed time is a valid one, of time or size in all
+                      // it is not.
                       between(0, 1));
   visitor.section("exposed", "exposed communication by kind", [&](Visitor& v) {
     for (std::size_t k = 0; k < exposed_kinds; ++k) {
@@ -91,6 +90,8 @@ void describe(Visitor& visitor, ExpectSpec& spec) {
   visitor.field({"source", &spec.source, "what the numbers are and where they are published"});
 }
 
+// Where operators come from: a table of times, a graph of ours or traces of others; the last two
+// say the job as well.
 void describe_times(Visitor& visitor, ScenarioDraft& draft) {
   visitor.one_of(
       draft.workload_source,
@@ -123,6 +124,7 @@ void describe_workload(Visitor& visitor, ScenarioDraft& draft) {
 
 const std::vector<std::string>& breakdown_names() {
   static const std::vector<std::string> names = [] {
+    // Parts of a step in the order in which reports show them: they add up to the step time.
     std::vector<std::string> list{"computing"};
     for (std::size_t k = 0; k < exposed_kinds; ++k)
       list.emplace_back(name(static_cast<ExposedKind>(k)));
@@ -151,6 +153,8 @@ void describe_model(Visitor& visitor, ModelSpec& model, std::string& hf_config,
 
 namespace {
 
+// In the order of the reference page, which is the order of the content hash too: moving a section
+// changes every hash.
 void describe_job(Visitor& visitor, Scenario& s) {
   visitor.section("parallel", "how the work is spread over the ranks",
                   [&](Visitor& v) { describe(v, s.workload.plan); });
@@ -173,6 +177,7 @@ void describe_content(Visitor& visitor, ScenarioDraft& draft) {
   if (!draft.job_only) {
     visitor.section("cluster", "devices, hosts and network",
                     [&](Visitor& v) { describe(v, s.cluster); });
+    // Stalls that change nothing are no section: their hash is that of a scenario without.
     describe_workload(visitor, draft);
   }
   if (!s.graph && !draft.names_graph) describe_job(visitor, s);  // a graph says it
@@ -213,22 +218,15 @@ void describe(Visitor& visitor, ScenarioDraft& draft) {
   visitor.field({"name", Identifier{&s.name}, "name of the scenario; absent: that of its file"});
   describe_framework_key(visitor, draft);
   describe_content(visitor, draft);
-  bool present = s.expect.has_value();
-  visitor.optional_section("expect", "what stepcast check holds the result to", present,
-                           [&](Visitor& v) {
-                             if (!s.expect) s.expect.emplace();
-                             describe(v, *s.expect);
-                           });
-  if (!present) s.expect.reset();
+  const auto described = [](Visitor& v, auto& part) { describe(v, part); };
+  optional_part(visitor, "expect", "what stepcast check holds the result to", s.expect, described);
   LaunchSource launch;
+  // Read elsewhere, by what turns a launch file into keys; here it only has to be known.
   describe_launch_key(visitor, launch, draft.launches);
-  bool campaign = s.campaign.has_value();
-  visitor.optional_section("campaign", "a run of many steps, for stepcast campaign", campaign,
-                           [&](Visitor& v) {
-                             if (!s.campaign) s.campaign.emplace();
-                             describe(v, *s.campaign);
-                           });
-  if (!campaign) s.campaign.reset();
+  optional_part(visitor, "campaign", "a run of many steps, for stepcast campaign", s.campaign,
+                described);
+  // Keys of a plan are known so that a plan file can extend a scenario and be told from one with a
+  // typing error.
   bool searched = false;
   visitor.optional_section("plan", "what stepcast plan searches: only a plan has keys here",
                            searched, [](Visitor&) {});

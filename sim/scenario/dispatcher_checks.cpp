@@ -119,6 +119,7 @@ void check_dispatcher(const WorkloadSpec& workload, Checks& checks) {
   const MoeSpec& moe = workload.moe;
   const RouterSpec& router = moe.router;
   check_version(workload, checks);
+  // Versions first: the checks behind ask for what a version has.
   check_padding(moe, checks);
   checks.require_use(moe.inner == MoeSpec::Inner::automatic || moe.cuts_groups() ||
                          !checks.good({"moe.dispatch", "moe.inner"}),
@@ -126,6 +127,8 @@ void check_dispatcher(const WorkloadSpec& workload, Checks& checks) {
                      "is set but moe.dispatch cuts expert groups into no parts, allowed: auto, or "
                      "dispatch two_hop, two_hop_dedup, hierarchical_allgather");
   check_whole_rows(workload, checks);
+  // Scores and losses change the statements of a router only. A fused kernel reads its scores once,
+  // whatever function they go through.
   const bool statements = workload.runtime.kernels.router == KernelSpec::Router::statements;
   const std::string needs =
       ", which only runtime.kernels.router: statements tells apart, allowed: ";
@@ -137,10 +140,12 @@ void check_dispatcher(const WorkloadSpec& workload, Checks& checks) {
       form_of(moe.dispatcher) != nullptr || router.precision == RouterSpec::Precision::bf16,
       "moe.router.precision",
       "is fp32, which only a version of moe.dispatcher tells apart, allowed: bf16");
+  // Random loads have no router behind them whose work could be described.
   const bool random = moe.routing.distribution == RoutingSpec::Distribution::random;
   checks.require(!random || !(statements || router.aux_loss), "moe.routing.distribution",
                  "is random, without a router that moe.router or runtime.kernels.router could "
                  "describe, allowed: uniform, zipf, file");
+  // Several streams need several experts on a rank.
   const std::int64_t local = workload.model.moe->experts / workload.plan.ep;
   checks.require_use(moe.products != MoeSpec::Products::multi_stream || local > 1, "moe.experts",
                      "is multi_stream but a rank has one expert, allowed: grouped");

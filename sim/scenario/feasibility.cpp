@@ -134,6 +134,8 @@ Misfit idle_gather_overlap_misfit(const CommunicationSpec& spec, const ParallelP
 
 Misfit wrong_exchange_misfit(const CommunicationSpec& spec, const ParallelPlan& plan) {
   using enum CommunicationSpec::Exchange;
+  // The exchange that is asked for has to be one that something sends: lists come from gathers of
+  // zero 3, broadcasts from owners of zero 1.
   switch (spec.exchange) {
     case buffer:
       break;

@@ -80,6 +80,8 @@ const FileKindInfo& info(FileKind kind) {
 
 std::optional<FileKind> file_kind(const Node& root) {
   if (root.kind != Node::Kind::mapping) return {};
+  // Keys of special files first: a sweep and a plan also have the keys of a scenario, whereas no
+  // scenario has theirs.
   if (has_any(root, {"sweep"})) return FileKind::sweep;
   if (has_any(root, {"tables"})) return FileKind::measurements;
   if (has_any(root,
@@ -95,6 +97,7 @@ std::optional<FileKind> file_kind(const Node& root) {
   if (has_any(root, {"differs"})) return FileKind::differs;
   if (has_any(root, {"foreign", "frameworks"})) return FileKind::labels;
   if (has_any(root, {"device", "node", "network"})) return FileKind::cluster;
+  // Keys that only a Hugging Face file has; `layers` and `hidden` alone are a model of ours.
   if (has_any(root, {"model_type", "architectures", "hidden_size", "num_hidden_layers"}))
     return FileKind::hugging_face;
   if (has_any(root, {"layers", "hidden", "attention", "hf_config"})) return FileKind::model;

@@ -57,6 +57,7 @@ void describe(Visitor& visitor, FrameworkText& text, WrittenIn where) {
   const bool file = where == WrittenIn::file;
   visitor.field({"extends", &text.extends, "the framework whose rules hold for other keys"});
   visitor.field({"name", &text.name, "name of the framework, without its version"});
+  // A file says which versions it is for, a scenario which of them runs.
   if (file)
     visitor.section("versions", "for which it is", [&](Visitor& v) {
       v.field({"from", &text.from, "the first version, as text", any_number(), true});

@@ -184,6 +184,7 @@ Framework read_framework(const std::string& path, const SearchPath& search) {
   Reading reading;
   std::vector<std::string> files;
   const std::string file = find_file(path, {}, search).value_or(path).string();
+  // Reads the text before the framework, so that a wrong path is one error and not one per rule.
   const std::string text = read_document_text(path, search);  // says what is wrong with the path
   auto framework =
       read_named_framework(fs::absolute(file).string(), {file}, {}, search, reading, files);

@@ -98,6 +98,7 @@ bool has_circle(const Rules& rules) {
 void report_circles_of(const Rules& rules, const std::string& path, Reading& reading) {
   if (!has_circle(rules)) return;
   const Questions questions = questions_of(rules);
+  // Rules of one circle would each report it: the first that is met speaks for all.
   std::set<std::string_view> told;
   for (const FrameworkRule* rule : rules) {
     if (told.contains(rule->key)) continue;
@@ -105,6 +106,7 @@ void report_circles_of(const Rules& rules, const std::string& path, Reading& rea
     if (circle.empty()) continue;
     told.insert(circle.begin(), circle.end());
     std::string text = rule->key;
+    // Ends with the key that it began with, so that the circle can be read off.
     for (std::size_t i = 1; i <= circle.size(); ++i)
       text.append(i > 1 ? ", which asks for " : " asks for ").append(circle[i % circle.size()]);
     reading.report(rule->value.place, path,

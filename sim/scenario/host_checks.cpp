@@ -261,6 +261,7 @@ void check_barriers(const Scenario& scenario, Checks& checks) {
   const std::pair<bool, const char*> all[] = {{barriers.gradients, "runtime.barriers.gradients"},
                                               {barriers.optimizer, "runtime.barriers.optimizer"},
                                               {barriers.step_end, "runtime.barriers.step_end"}};
+  // All three barriers need the same: ranks that wait for each other and operators to wait behind.
   for (const auto& [given, key] : all) {
     if (!given) continue;
     checks.require(!scenario.synthetic, key,

@@ -43,10 +43,12 @@ class PlaceNames {
 
 std::string source_of(const Node& root, const std::string& path, PlaceNames& names) {
   const Node* node = node_at(root, path);
+  // Keys that a config gave stand nowhere in the file: the place is that of its name.
   if (node == nullptr && path.starts_with("model.")) node = node_at(root, "model.hf_config");
   if (node == nullptr || node->kind == Node::Kind::null) return {};
   std::string text = names.of(node->place);
   if (node->kind != Node::Kind::mapping) return text;
+  // Of `{value, source, note}` the value's own place counts, and what is said of its source.
   if (const Node* value = node->find("value")) text = names.of(value->place);
   if (const Node* source = node->find("source")) text += " " + source->text;
   return text;
@@ -65,6 +67,8 @@ std::vector<Input> inputs_of(const Scenario& scenario) {
   const Node& root = scenario.document ? *scenario.document : nowhere;
   PlaceNames names{root};
   std::vector<Input> inputs;
+  // The content is what was hashed, a key per line, with defaults and values of presets: inputs are
+  // read off it, so that a report shows exactly what a hash is of.
   std::string_view rest = scenario.content;
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));

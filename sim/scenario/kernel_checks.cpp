@@ -169,6 +169,7 @@ void check_layer_order(const Scenario& scenario, Checks& checks) {
     checks.require(held, "runtime.layer_order",
                    std::string("is overlapped but ") + why + ", allowed: plain");
   };
+  // An order that nothing follows would change no time and is refused.
   if (checks.good({"parallel.tp", "parallel.cp", "parallel.ep", "parallel.etp"}))
     checks.require_use(!idle_layer_order_misfit(workload.runtime, workload.plan),
                        "runtime.layer_order",
@@ -226,6 +227,7 @@ void check_kernels(const Scenario& scenario, Checks& checks) {
   check_start_order(workload, checks);
   check_block(workload, checks);
   check_layer_order(scenario, checks);
+  // The rest is about captured graphs.
   if (workload.runtime.graphs == 0) return;
   checks.require_use(workload.runtime.dispatch == RuntimeSpec::Dispatch::eager, "runtime.graphs",
                      "is set but runtime.dispatch is not eager, allowed: none");

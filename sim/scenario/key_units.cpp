@@ -53,6 +53,7 @@ class KeyUnitCollector : public WholeVisitor {
 };
 
 const KeyUnits& key_units() {
+  // Collected from the descriptions once, so that no second list of units can fall behind them.
   static const KeyUnits all = [] {
     KeyUnits units;
     KeyUnitCollector collector{{}, units};
@@ -81,6 +82,7 @@ std::string with_stars(std::string_view path) {
 std::string value_with_unit(std::string_view path, const std::string& value, Digits digits) {
   const auto number = parse_number(value);
   if (!number) return value;
+  // Entries of lists share one unit: numbers in a path are stars there.
   const auto found = key_units().find(with_stars(path));
   const KeyUnit unit = found == key_units().end() ? KeyUnit::none : found->second;
   const bool few = digits == Digits::few;

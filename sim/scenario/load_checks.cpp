@@ -24,6 +24,7 @@ bool change_by_step(const WorkloadSpec& workload) {
   switch (routing.distribution) {
     case Distribution::uniform:
       return false;
+    // Popularities drift only when they differ at all and have a lifetime.
     case Distribution::zipf:
       return routing.lifetime && routing.exponent > 0;
     case Distribution::random:
@@ -74,6 +75,8 @@ void check_routing(const WorkloadSpec& workload, Checks& checks) {
                               "lifetime, random, or a file of several steps"))
     return;
   const bool file = routing.distribution == Distribution::file;
+  // A file repeats nothing: its last step is the last that can be asked for. Drawn loads have a
+  // next step always.
   const std::int64_t steps = file ? logged_steps(workload) : routing.step + 1;
   checks.require(routing.step < steps, "moe.routing.step",
                  "is " + count_text(routing.step) + " but moe.routing.file holds the steps 0 to " +
@@ -100,6 +103,7 @@ void check_relocation(const WorkloadSpec& workload, Checks& checks) {
         "is " + count_text(relocation.history) + " but moe.relocation.every is never, allowed: 1");
     return;
   }
+  // Moving experts costs time in a real job and changes nothing where no load decides about places.
   const bool places = moe.placement == MoeSpec::Placement::balanced || moe.spare_experts > 0;
   checks.require_use(places && workload.plan.ep > 1, "moe.relocation.every",
                      "is given but nothing is placed by its load, allowed: never, or placement "
@@ -129,6 +133,7 @@ void check_copies(const WorkloadSpec& workload, Checks& checks) {
   require(plan.zero <= 1, " but gradients of experts are sharded (parallel.zero)");
   require(!workload.training.offload_experts && workload.training.active_experts == 1.0,
           " but experts live on the host, or work in part (training.offload)");
+  // Shares of experts per rank are whole only then; another check has spoken.
   if (plan.ep <= 1 || workload.model.moe->experts % plan.ep != 0) return;
   const std::int64_t others = workload.model.moe->experts - workload.model.moe->experts / plan.ep;
   checks.require(moe.spare_experts <= others, "moe.spare_experts",

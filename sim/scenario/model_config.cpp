@@ -66,16 +66,19 @@ std::optional<Node> without_config_keys(const Node& root) {
 }
 
 void read_beside_config(const Node& root, ModelSpec& model, Reading& reading) {
+  // Keys beside a config change what it says, one by one.
   const Node* given = config_model(root);
   if (given == nullptr || reading.failed.contains("model")) return;
   Node beside = *given;
   std::erase_if(beside.entries, is_config_key);
   if (beside.entries.empty()) return;
   const ModelSpec config = model;
+  // The config gave all that is required: a partial reading misses nothing.
   Reading partial{.partial = true};
   Section section{beside, "model", partial};
   describe(section, model);
   section.finish();
+  // Describing an absent section resets it, and the config's part has to survive that.
   if (beside.find("moe") == nullptr) model.moe = config.moe;
   if (beside.find("linear_attention") == nullptr) model.linear = config.linear;
   refuse_other_kinds(beside, config, model, partial);

@@ -8,6 +8,8 @@ void check_modules(const WorkloadSpec& workload, Checks& checks) {
   const TrainingSpec& training = workload.training;
   const ModelSpec& model = workload.model;
   if (training.recompute != TrainingSpec::Recompute::modules) return;
+  // Of modules that the scenario recomputes: each needs what it is a part of, and none may run
+  // twice.
   const auto require = [&](Module module, bool holds, const std::string& what) {
     if (training.recomputes(module)) checks.require(holds, "training.recompute", what);
   };

@@ -10,6 +10,7 @@ namespace stepcast {
 void check_platform(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
   const bool joined = std::holds_alternative<PlatformFabric>(cluster.node_fabric);
   const std::string node_kind = prefix + "node.fabric.kind";
+  // Node and network of a platform file are one graph: either both come from it or neither does.
   if (!cluster.network.platform) {
     if (checks.good_below(prefix + "network"))
       checks.require(!joined, node_kind,
@@ -34,6 +35,7 @@ void check_platform(const ClusterSpec& cluster, const std::string& prefix, Check
   checks.require(cluster.allocation.empty(), prefix + "allocation",
                  "does not go with network.platform, whose hosts pattern says which are taken, "
                  "allowed: none");
+  // Routes between all pairs are kept, which grows with the square of the devices.
   checks.require(cluster.devices <= most_platform_devices, prefix + "devices",
                  "is " + count_text(cluster.devices) + " on a platform file, which has " +
                      shortest(static_cast<double>(cluster.devices) *
@@ -48,6 +50,7 @@ void check_allocation(const ClusterSpec& cluster, const std::string& prefix, Che
   checks.require(!cluster.costs, prefix + "costs",
                  "counts switches and super-nodes from the first node on, where an allocation may "
                  "have none, allowed: none, or no allocation");
+  // Runs ascend and do not overlap: a node is one node of the cluster.
   std::int64_t end = 0, nodes = 0;
   for (std::size_t i = 0; i < cluster.allocation.size(); ++i) {
     const NodeRun& run = cluster.allocation[i];
@@ -68,6 +71,7 @@ void check_allocation(const ClusterSpec& cluster, const std::string& prefix, Che
                        count_text(cluster.nodes()) + " of the cluster (devices / node.devices)");
   checks.require(cluster.kinds.empty(), list,
                  "is given in a cluster of several kinds of nodes, allowed: none");
+  // On one switch all nodes are alike, wherever they are.
   const bool matters =
       cluster.super_node || cluster.network.kind != NetworkSpec::Kind::single_switch;
   checks.require(matters, list,
@@ -93,6 +97,8 @@ void check_exchange(const ClusterSpec& cluster, const std::string& prefix, Check
     checks.require(holds, prefix + "collectives.all_to_all",
                    std::string("is pipeline but ") + why + ", allowed: staged");
   };
+  // What HCCL's pipelined all-to-all asks for, in the order in which HCCL itself decides
+  // (docs/models/collectives.md).
   require(cluster.collectives.library == Library::hccl, "collectives.library is nccl");
   require(cluster.collectives.buffer >= least_pipelined_exchange_buffer() ||
               !checks.good({prefix + "collectives.buffer"}),

@@ -280,6 +280,7 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
   for (std::size_t k = 0; k < cluster.kinds.size(); ++k)
     check_reserve(cluster.kinds[k].device, key("kinds.") + std::to_string(k) + ".device.memory.",
                   checks);
+  // First what stands by itself, then what needs a whole number of devices in a node.
   if (cluster.interval) check_intervals(*cluster.interval, key("interval."), checks);
   check_routing(cluster.network, prefix, checks);
   check_states(cluster, prefix, checks);
@@ -296,6 +297,7 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
                  key("network.topology.pod_oversubscription"),
                  "is " + shortest(cluster.network.pod_oversubscription) +
                      " without pods, allowed: 1, or with pod_leaves");
+  // The number of devices and all kinds have to be known to share nodes out.
   if (checks.good({key("devices")}) && checks.good_below(key("kinds")))
     check_kinds(cluster, prefix, checks);
   check_costs(cluster, prefix, checks);

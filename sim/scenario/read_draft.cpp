@@ -174,9 +174,11 @@ void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft
 void check_draft(const Node& root, ScenarioDraft& draft, Reading& reading) {
   Scenario& scenario = draft.scenario;
   Checks checks{root, reading};
+  // Imports turn launch files into keys before; here one would be read as nothing.
   if (draft.launches)
     checks.fail("launch", "is not read here, allowed: the keys that stepcast import writes");
   if (draft.names_graph && !reading.diagnostics.empty()) return;  // nothing more can be said
+  // A graph has its own job, and most checks ask for keys that it has no need of.
   if (scenario.graph) {
     scenario.schedule.table = draft.graph;  // what a report calls the order of the units
     check_task_graph(scenario, checks);

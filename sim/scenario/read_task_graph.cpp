@@ -104,11 +104,13 @@ void read_task_graph(const Node& root, const SearchPath& search, ScenarioDraft& 
 
 void check_task_graph(const Scenario& scenario, Checks& checks) {
   check_cluster(scenario.cluster, "cluster.", checks);
+  // The graph's ranks are the job: no key resizes it.
   const std::int64_t ranks = scenario.graph->plan.world();
   checks.require(!checks.good({"cluster.devices"}) || scenario.cluster.devices == ranks,
                  "cluster.devices",
                  "is " + std::to_string(scenario.cluster.devices) + " and the graph has " +
                      std::to_string(ranks) + " ranks, allowed: " + std::to_string(ranks));
+  // Power is counted from kinds of operators, and tasks have lengths alone.
   checks.require(!scenario.cluster.device.power_cap, "cluster.device.power_cap",
                  "is set, but a task graph does not say what its operators draw, allowed: none");
   check_stalls(scenario, checks);

@@ -153,6 +153,7 @@ void suggest_paths(Reading& reading) {
 }
 
 std::string name_of_file(const std::string& path) {
+  // Names go into files, hashes and URLs: lower-case letters, digits and three signs.
   std::string name = std::filesystem::path(path).stem().string();
   for (char& c : name) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -175,6 +176,8 @@ void note_missing_presets(const std::vector<Diagnostic>& wrong, Reading& reading
 }
 
 void drop_consequences(Reading& reading) {
+  // A preset that was not found leaves its mapping empty. What it would have said is then missing
+  // by consequence, and one error says enough.
   std::vector<std::string> mappings;
   for (const Diagnostic& d : reading.diagnostics)
     if (names_missing_preset(d))

@@ -82,10 +82,6 @@ class YamlWriter : public Visitor {
     if (inner.empty()) return;
     out_ += indent_ + std::string(key) + ":\n" + inner;
   }
-  void optional_section(std::string_view key, std::string_view doc, bool& present,
-                        const Body& body) override {
-    section_or(key, doc, "none", present, body);
-  }
   void section_or(std::string_view key, std::string_view doc, std::string_view word, bool& present,
                   const Body& body) override {
     if (present) return section(key, doc, body);
@@ -118,8 +114,6 @@ class YamlWriter : public Visitor {
     if (size == 0) return line(key, "none");
     list(key, doc, size, resize, body);
   }
-  // A scenario has no mapping of paths.
-  void paths(std::string_view, std::string_view, const PathMap&) override {}
 
  private:
   void line(std::string_view key, std::string_view value) {
@@ -135,8 +129,10 @@ class YamlWriter : public Visitor {
 std::string resolved_yaml(const Scenario& scenario) {
   ScenarioDraft draft;
   draft.scenario = scenario;
+  // A resolved scenario is one to run again: what a file held its result to is no input.
   draft.scenario.expect.reset();
   draft.scenario.campaign.reset();
+  // Paths as they were found, since the text may stand in another folder.
   if (auto& platform = draft.scenario.cluster.network.platform) platform->file = platform->path;
   if (scenario.order_table) draft.scenario.schedule.table = scenario.order_file;
   if (scenario.synthetic) {

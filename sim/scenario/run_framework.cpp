@@ -364,11 +364,14 @@ void open_framework(Node& root) {
 FramedDraft read_framed(Node root, const SearchPath& search, const Reading& start) {
   Reading reading = start;
   const auto framework = framework_of(root, search, reading);
+  // Rules become keys below; the word itself is no key of a scenario.
   drop_framework(root);
   if (framework && root.find("workload") != nullptr)
     reading.report(
         framework->place, "framework",
         "does not go with a workload of given times, which launches nothing, allowed: none");
+  // With an error of the framework, rules would be half known: the rest is read without them to
+  // report more errors at once.
   if (framework && reading.diagnostics.size() == start.diagnostics.size())
     return FrameworkRun{*framework, std::move(root), search, start}.result();
   FramedDraft framed{std::move(root), {}, std::move(reading), {}};

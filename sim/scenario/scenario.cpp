@@ -95,6 +95,8 @@ Scenario read_root(Node root, std::string question, const SearchPath& search, Re
 
 std::string question_of(std::string_view text) {
   constexpr std::string_view mark = "# question:";
+  // The first such line counts, wherever it stands: it is a comment and invisible to the reader of
+  // YAML.
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
@@ -143,6 +145,7 @@ std::vector<StageOrder> Scenario::orders() const {
 
 Scenario read_values(const Node& root, const SearchPath& search, Reading& reading) {
   require_mapping(root);
+  // Values alone: rules of a framework would need a whole scenario.
   if (root.find("framework") != nullptr) {
     Node bare = root;
     drop_framework(bare);
@@ -153,6 +156,7 @@ Scenario read_values(const Node& root, const SearchPath& search, Reading& readin
   Scenario& scenario = draft.scenario;
   Checks checks{root, reading};
   check_cluster(scenario.cluster, "cluster.", checks);
+  // Cluster and model are checked by themselves, as presets are; how they go together is not asked.
   if (!scenario.synthetic && checks.good({"model"}))
     check_model(scenario.workload.model, "model.", checks);
   return std::move(scenario);
@@ -232,6 +236,7 @@ ModelSpec read_model(const std::string& path, const SearchPath& search, const st
     read_config(root, "hf_config", config, model, search, reading);
   }
   Checks checks{root, reading};
+  // Cross-checks of a mapping that did not read would complain of defaults.
   if (!reading.failed.contains("model") && !reading.failed.contains(""))
     check_model(model, {}, checks);
   throw_if_wrong(reading);

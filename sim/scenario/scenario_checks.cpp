@@ -328,6 +328,7 @@ void check_layers(const Scenario& scenario, Checks& checks) {
   if (!checks.good({"model.layers", "parallel.pp", "parallel.vpp", "parallel.layers_per_chunk"}))
     return;
   if (plan.layers != ParallelPlan::Layers::table) {
+    // Named after the key that is too large by itself.
     const std::string key = plan.pp > layers ? "parallel.pp" : "parallel.vpp";
     const std::int64_t parts = plan.chunk_map().virtual_stages();
     checks.require(!chunks_misfit(scenario.workload.model, plan.chunk_map()), key,
@@ -338,6 +339,7 @@ void check_layers(const Scenario& scenario, Checks& checks) {
   if (!check_shape(plan.layers_per_chunk, "parallel.layers_per_chunk", plan, checks)) return;
   if (plan.chunk_placement == ChunkPlacement::bidirectional)
     return check_mirrored(plan, layers, checks);
+  // Chunks share all layers out: none may be left over and none be there twice.
   std::int64_t sum = 0;
   for (const auto& row : plan.layers_per_chunk) {
     for (const std::int64_t n : row) sum += n;
@@ -362,6 +364,7 @@ void check_width(const Scenario& scenario, Checks& checks) {
         "is " + count_text(spec.plan.tp) + ", must divide the hidden width of a dense layer (" +
             count_text(spec.model.ffn.hidden) + "), allowed: " + divisors(spec.model.ffn.hidden));
   }
+  // Several kinds of nodes need the peak each.
   if (spec.training.precision == TrainingSpec::Precision::fp8_mixed) {
     check_fp8_peak(scenario.cluster.device, "cluster.device", checks);
     const std::vector<NodeKind>& kinds = scenario.cluster.kinds;
@@ -380,6 +383,8 @@ void check_width(const Scenario& scenario, Checks& checks) {
 }
 
 void check_algorithms(const CollectiveChoice& choice, Checks& checks) {
+  // Any algorithm of the table may stand there as a word, whereas each makes some kinds of
+  // collectives only.
   for (std::size_t k = 0; k < chosen_kinds; ++k) {
     const auto kind = static_cast<CollectiveKind>(k);
     std::vector<std::string> usable{"auto"};
@@ -402,12 +407,14 @@ void check_without_sizes(const Scenario& scenario, Checks& checks) {
 void check_scenario(const Scenario& scenario, Checks& checks) {
   check_cluster(scenario.cluster, "cluster.", checks);
   check_without_sizes(scenario, checks);
+  // Sizes that fit each other come first: all behind divides by them.
   const bool sizes = checks.good({"cluster.devices", "parallel.tp", "parallel.cp", "parallel.pp"});
   if (sizes) {
     check_data_parallel(scenario, checks);
   } else {
     checks.skip("parallel.dp");
   }
+  // Given times have no model: what asks for one is left out.
   if (scenario.synthetic) {
     check_experts(scenario, checks);
     check_synthetic(scenario, checks);
@@ -427,6 +434,7 @@ void check_scenario(const Scenario& scenario, Checks& checks) {
     check_kernels(scenario, checks);
     if (checks.good({"training.recompute"})) check_modules(scenario.workload, checks);
   }
+  // Schedules count micro-batches, which follow from the sizes.
   if (sizes) check_schedule(scenario, checks);
   check_sharding(scenario, checks);
   check_adapters(scenario, checks);

@@ -31,6 +31,7 @@ void leave_out_device_words(std::string& text) {
 
 std::string content_of(ScenarioDraft draft) {
   Scenario& scenario = draft.scenario;
+  // What `auto` became, so that a value and its default hash alike.
   scenario.schedule.pipeline_group_given = scenario.pipeline_shape().group;
   scenario.workload.plan.dp_given = scenario.workload.plan.dp;
   if (scenario.order_table) scenario.schedule.table = text_of(*scenario.order_table);
@@ -39,6 +40,7 @@ std::string content_of(ScenarioDraft draft) {
     platform->file.clear();  // its text counts
   if (scenario.graph) draft.graph = scenario.graph->sha256;
   std::string text = canonical_text([&](Visitor& visitor) { describe_content(visitor, draft); });
+  // Words that describe a device and move no result must not move a hash.
   leave_out_device_words(text);
   const auto add = [&text](const char* key, const auto& numbers) {
     if (numbers.empty()) return;
@@ -46,6 +48,7 @@ std::string content_of(ScenarioDraft draft) {
     for (const auto number : numbers) text += shortest(static_cast<double>(number)) + " ";
     text += "\n";
   };
+  // Of files their contents count and not their names.
   if (const auto& documents = scenario.schedule.data.documents)
     add("schedule.data.documents.lengths=", documents->lengths);
   add("moe.routing.counts=", scenario.workload.moe.routing.counts);

@@ -17,6 +17,7 @@ bool check_micro_batches(const Scenario& scenario, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
   const TrainingSpec& training = scenario.workload.training;
   const std::int64_t one = training.micro_batch * plan.dp;
+  // The nearest two batches that would fit are said, since the product is often not at hand.
   const std::int64_t near = std::max(training.global_batch / one, std::int64_t{1}) * one;
   return checks.require(
       !batch_misfit(training, plan), "training.global_batch",
@@ -31,6 +32,7 @@ bool check_size(const PipelineShape& shape, Checks& checks) {
                           " micro-batches, allowed: at most " + count_text(most_micro_batches))) {
     return false;
   }
+  // Bounds the memory of the orders before any of them is made.
   const std::int64_t chunks = shape.stages * shape.chunks;
   return checks.require(
       chunks * shape.slices <= most_units / shape.micro_batches, "training.global_batch",
@@ -117,6 +119,7 @@ void check_scatter_gather(const Scenario& scenario, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
   const char* const path = "communication.pipeline.scatter_gather";
   if (!scenario.workload.communication.scatter_gather) return;
+  // In what follows each use is one in which the switch would change nothing.
   checks.require_use(!scenario.synthetic, path,
                      "is true, but a synthetic workload says itself what it sends, allowed: false");
   checks.require_use(plan.tp > 1 && !plan.sequence_parallel, path,
@@ -175,6 +178,7 @@ void check_schedule(const Scenario& scenario, Checks& checks) {
                     "schedule.group", "schedule.slices"})) {
     return;
   }
+  // Without whole micro-batches there is no shape to ask a schedule about.
   if (!check_micro_batches(scenario, checks)) return;
   const PipelineShape shape = scenario.pipeline_shape();
   if (!check_size(shape, checks)) return;

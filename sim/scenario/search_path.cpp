@@ -23,6 +23,8 @@ std::string beside_program() {
 }  // namespace
 
 SearchPath default_search_path(const std::vector<std::string>& presets) {
+  // First found wins: the command line, the environment, beside the program, installed, and the
+  // source tree last, so that an installed program never finds the presets of a checkout.
   SearchPath search;
   for (const std::string& directory : presets) {
     if (!is_folder(directory)) {

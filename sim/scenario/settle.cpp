@@ -19,6 +19,7 @@ bool inside_super_node(const Scenario& scenario) {
 }  // namespace
 
 void place_chunks(Scenario& scenario) {
+  // The spec of the workload carries what the schedule decides, so that lowering needs no schedule.
   const PipelineShape shape = scenario.pipeline_shape();
   scenario.workload.plan.chunk_placement = shape.placement;
   scenario.workload.plan.slices = shape.slices;

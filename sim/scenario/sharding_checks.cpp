@@ -14,6 +14,7 @@ using GatherPrecision = CommunicationSpec::GatherPrecision;
 
 void check_replicas(const Scenario& scenario, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
+  // One group that shares out is the usual case.
   if (plan.dp_replicate == 1) return;
   const std::string is = "is " + count_text(plan.dp_replicate);
   const char* const key = "parallel.dp_replicate";
@@ -23,6 +24,7 @@ void check_replicas(const Scenario& scenario, Checks& checks) {
   if (!checks.require(plan.zero > 0, key, is + " but parallel.zero shards nothing, allowed: 1") ||
       !checks.good({"parallel.dp", "parallel.tp", "parallel.cp", "parallel.ep", "parallel.etp"}))
     return;
+  // Divisibility of data ranks first, then that of the experts' replicas, which are fewer.
   if (!checks.require(
           plan.dp % plan.dp_replicate == 0, key,
           is + ", must divide dp = " + count_text(plan.dp) + ", allowed: " + divisors(plan.dp)))
@@ -83,6 +85,7 @@ void check_gathers(const WorkloadSpec& workload, bool synthetic, Checks& checks)
     needs(!lone_gather_misfit(spec, workload.model, workload.plan),
           "every group that shares parameters out is one rank, which gathers nothing");
   if (!checks.good({"training.precision", "training.fp8_recipe"})) return;
+  // FP8 parameters are worth gathering only if products read them as they arrive.
   const bool fp8 = training.precision == TrainingSpec::Precision::fp8_mixed;
   needs(fp8, "training.precision is not fp8_mixed");
   require(!fp8 || (training.fp8_recipe != Recipe::mxfp8 && training.fp8_recipe != Recipe::rowwise),
@@ -101,6 +104,7 @@ void check_exchange(const WorkloadSpec& workload, bool synthetic, Checks& checks
   const CommunicationSpec& spec = workload.communication;
   const ParallelPlan& plan = workload.plan;
   if (spec.exchange == buffer) return;
+  // The two forms need other conditions, and messages name the one that is asked for.
   const bool in_lists = spec.exchange == lists;
   checks.require(!in_lists || spec.gradient_overlap, "communication.gradient.overlap",
                  "is false but communication.parameter.exchange is lists, whose host waits for "
@@ -270,6 +274,7 @@ void check_update(const WorkloadSpec& workload, bool synthetic, Checks& checks) 
           "states are offloaded, whose update has its own");
   require(communication.gradient_exchange == CommunicationSpec::GradientExchange::reduce,
           "communication.gradient.exchange is all_to_all, which has its own");
+  // Passes over FP32 gradients need FP32 gradients, or the cast that makes them.
   const bool half = communication.gradient_precision == CommunicationSpec::GradientPrecision::bf16;
   checks.require(half || !workload.runtime.passes(UpdatePass::cast), "runtime.update",
                  "names cast but communication.gradient.precision is fp32, allowed: without it");
@@ -324,6 +329,7 @@ void check_states(const WorkloadSpec& workload, bool synthetic, Checks& checks) 
 }  // namespace
 
 void check_sharding(const Scenario& scenario, Checks& checks) {
+  // Each about one key; their order is that of the reference page.
   const WorkloadSpec& workload = scenario.workload;
   check_replicas(scenario, checks);
   check_second_copy(scenario, checks);

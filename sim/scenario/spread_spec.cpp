@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "optional_part.hpp"
-
 namespace stepcast {
 namespace {
 
@@ -71,6 +69,8 @@ bool SpreadSpec::neutral() const {
 
 void describe(Visitor& visitor, SpreadSpec& spec) {
   visitor.field({"seed", &spec.seed, "another seed, another draw", between(0, last_seed)});
+  // Persistent factors first, the one that comes and goes last. Each has its own stream of random
+  // numbers, so that one more part changes no other draw.
   optional_part(visitor, "device", "factor on device time, one per device", spec.device,
                 [](Visitor& v, SpreadSpec::Device& part) {
                   describe_law(v, part, true);

@@ -54,6 +54,7 @@ void check_affinity(const StallsSpec& spec, const HostSpec& host, Checks& checks
   using Affinity = StallsSpec::SlowHosts::Affinity;
   for (std::size_t i = 0; i < spec.slow_hosts.size(); ++i) {
     const auto& hosts = spec.slow_hosts[i];
+    // A factor that is given needs nothing from the cluster.
     if (hosts.affinity == Affinity::none) continue;
     const char* word = hosts.affinity == Affinity::unbound ? "unbound" : "cross_numa";
     checks.require(host_factor(hosts, host) > 0, entry("slow_hosts", i) + ".affinity",
@@ -75,6 +76,7 @@ void check_dates(const StallsSpec& spec, Checks& checks) {
     checks.require(length > 0, path + ".until",
                    "is not after from, from " + dates(t) + ", allowed: more than " +
                        shortest(t.from.value()) + "s");
+    // A throttling that is longer than its period would meet itself.
     checks.require(t.period == Seconds{0} || t.until - t.from < t.period, path + ".period",
                    "is " + shortest(t.period.value()) + "s, not longer than the " +
                        shortest(length) + "s that it throttles, allowed: more than " +
@@ -101,6 +103,8 @@ void check_throttling(const StallsSpec& spec, std::int64_t devices, Checks& chec
     Roll("throttling", "device", devices, checks).add(i, spec.throttling[i].devices);
     if (!checks.good({path + ".devices", path + ".from", path + ".until", path + ".period"}))
       continue;
+    // Two may throttle one device as long as their dates do not overlap: factors are not
+    // multiplied.
     for (const std::int64_t device : spec.throttling[i].devices) {
       auto& earlier = of_device[device];
       for (const std::size_t e : earlier) {
@@ -222,6 +226,7 @@ void check_failed(const StallsSpec& spec, const Fabric& fabric, LinkRoll& roll, 
 
 void check_links(const StallsSpec& spec, const ClusterSpec& cluster, Checks& checks) {
   if (spec.degraded_links.empty() && spec.failed_links.empty()) return;
+  // Names of links are those of the fabric, which has to be built to know them.
   const Fabric fabric(cluster);
   LinkRoll roll(fabric, checks);
   for (std::size_t i = 0; i < spec.degraded_links.size(); ++i) {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "optional_part.hpp"
-
 namespace stepcast {
 namespace {
 
@@ -35,6 +33,7 @@ void devices(Visitor& visitor, std::vector<std::int64_t>& target) {
 
 void affinity(Visitor& visitor, StallsSpec::SlowHosts::Affinity& target) {
   using Affinity = StallsSpec::SlowHosts::Affinity;
+  // By hand, because `none` is no word of the key: a slow host says what is wrong with it.
   const Choice choice{
       {{"unbound"}, {"cross_numa"}},
       [&target] { return target == Affinity::cross_numa ? 1U : 0U; },
@@ -47,6 +46,7 @@ void affinity(Visitor& visitor, StallsSpec::SlowHosts::Affinity& target) {
 void slow_host(Visitor& visitor, StallsSpec::SlowHosts& hosts) {
   visitor.field(
       {"nodes", &hosts.nodes, "which nodes, counted over the cluster from 0", index_range, true});
+  // One of the two must stand: an affinity whose factor the cluster knows, or the factor.
   std::size_t which = hosts.affinity == StallsSpec::SlowHosts::Affinity::none ? 0 : 1;
   visitor.one_of(
       which, {{"factor",
@@ -68,6 +68,8 @@ void throttling(Visitor& visitor, StallsSpec::Throttling& t) {
 }
 
 void describe_devices(Visitor& visitor, StallsSpec& spec) {
+  // Classes by place (thermal), by device and by node may meet on one device; their factors
+  // multiply.
   optional_part(visitor, "compute_jitter", "every run of operators takes a lognormal factor",
                 spec.compute_jitter, [](Visitor& v, StallsSpec::Jitter& part) {
                   v.field({"sigma", &part.sigma, "of the logarithm of the factor; its mean is 1",
@@ -92,6 +94,7 @@ void describe_devices(Visitor& visitor, StallsSpec& spec) {
 }
 
 void describe_links(Visitor& visitor, StallsSpec& spec) {
+  // One syntax for all keys that name links.
   constexpr std::string_view link =
       "such as nic:17, hccs:17-18 or leaf:2.up; without .up or .down both directions";
   list(visitor, "degraded_links", "links that carry less than they should", spec.degraded_links,
@@ -108,6 +111,7 @@ void describe_links(Visitor& visitor, StallsSpec& spec) {
 }
 
 void describe_pauses(Visitor& visitor, StallsSpec& spec) {
+  // Each kind of pause has its seed: another seed for one does not draw the others anew.
   optional_part(visitor, "gc_pauses", "the host process collects garbage now and then",
                 spec.gc_pauses, [](Visitor& v, StallsSpec::GcPauses& part) {
                   v.field({"duration", &part.duration, "of one collection", time_range, true});
@@ -133,6 +137,8 @@ void describe_pauses(Visitor& visitor, StallsSpec& spec) {
 }
 
 void checkpoint_interval(Visitor& visitor, StallsSpec::Checkpoint& part) {
+  // The interval in work rather than in steps is what a theory of failures gives
+  // (docs/models/goodput.md).
   std::size_t which = part.every > Seconds{0} ? 1 : 0;
   visitor.one_of(
       which, {{"every_steps",
@@ -149,6 +155,7 @@ void checkpoint_interval(Visitor& visitor, StallsSpec::Checkpoint& part) {
 }
 
 void describe_failures(Visitor& visitor, StallsSpec& spec) {
+  // For `stepcast campaign` and goodput; a single step meets neither.
   optional_part(visitor, "checkpoint", "the state is saved now and then", spec.checkpoint,
                 [](Visitor& v, StallsSpec::Checkpoint& part) {
                   checkpoint_interval(v, part);
@@ -215,6 +222,7 @@ StallsSpec with_seeds(StallsSpec spec, std::int64_t offset) {
 }
 
 double host_factor(const StallsSpec::SlowHosts& slow, const HostSpec& host) {
+  // A factor beside an affinity cannot be: one_of lets one of them stand.
   switch (slow.affinity) {
     case StallsSpec::SlowHosts::Affinity::none:
       break;

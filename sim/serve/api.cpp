@@ -95,6 +95,7 @@ std::vector<std::string> settings_of(const Json& body) {
 std::vector<std::string> keys_of(const Json& body) {
   std::vector<std::string> words;
   const auto keys = body.find("keys");
+  // Checked word by word: these become arguments of a command line.
   if (keys == body.end() || !keys->is_object() || keys->empty())
     throw Malformed{"keys is missing or no mapping"};
   for (const auto& [key, values] : keys->items()) {
@@ -202,6 +203,7 @@ ApiAnswer answered(const std::string& line, const Json& body, bool is_json) {
   if (state == "cancelled") return refused(409, "a newer question took its place");
   if (state == "timeout")
     return refused(503, "it takes longer than a page may wait, run it on the command line");
+  // Any other end has a message of the worker.
   if (state != "done") return refused(503, answer.value("message", state));
   if (answer["code"] == 0) {
     const std::string output = answer["output"];
@@ -210,6 +212,7 @@ ApiAnswer answered(const std::string& line, const Json& body, bool is_json) {
                              is_json ? output : text_of(Json(output)),
                              warnings.empty() ? "" : ",\"warnings\":" + text_of(warnings))};
   }
+  // Exit code 2 is an error of the question; all others are the program's.
   if (answer["code"] != 2) return refused(500, answer["complaint"]);
   Json errors = answer.value("errors", Json::array());
   if (errors.empty()) errors.push_back({{"path", ""}, {"text", answer["complaint"]}});
@@ -268,6 +271,7 @@ ApiAnswer Api::post(std::string_view what, const std::string& text) {
   if (body.is_discarded() || !body.is_object())
     return refused(400, "the question is no JSON object");
   try {
+    // Each question has a number, so that a late answer to an older one is not shown.
     const auto seq = body.find("seq");
     if (seq == body.end() || !seq->is_number_unsigned()) throw Malformed{"seq is missing"};
     const auto scenario = body.find("scenario");
@@ -276,6 +280,7 @@ ApiAnswer Api::post(std::string_view what, const std::string& text) {
     if (scenario->contains("text")) {
       input = string_at(*scenario, "text");
       if (input.size() > longest_text) throw Malformed{"the scenario is longer than 1 MiB"};
+      // A text that was edited still extends files beside its origin.
       if (scenario->contains("of")) {
         const Preset* origin = find(string_at(*scenario, "of"));
         if (origin == nullptr) return refused(404, "no scenario is called that");
@@ -287,6 +292,7 @@ ApiAnswer Api::post(std::string_view what, const std::string& text) {
       source = preset->path.string();
     }
     Question question = question_of(what, body, source, std::move(input));
+    // Relative paths of a text are those of that folder.
     question.directory = std::move(directory);
     const std::string line = worker_.ask(request_of(question), slot_of(what, body),
                                          seq->get<std::uint64_t>(), ended_by(what, body));

@@ -136,6 +136,8 @@ void Front::read_ready() {
     return;
   eventfd_t count = 0;
   if (files.front().revents != 0) eventfd_read(wake_, &count);
+  // All texts that were begun and not finished count together, so that many slow senders cannot
+  // fill the memory.
   std::size_t held = 0;
   std::set<std::string> began;
   for (const Connection& connection : waiting_) held += connection.text.size();
@@ -146,7 +148,10 @@ void Front::read_ready() {
     const std::size_t before = current->text.size();
     const Next next = read(*current);
     held += current->text.size() - before;
+    // A new beginning may displace older ones of the same peer; that is decided behind the loop,
+    // which holds an iterator.
     if (next == Next::wait && before == 0 && !current->text.empty()) began.insert(current->peer);
+    // Beyond the limit whoever has just sent is refused.
     if (next == Next::wait && held <= most_held) continue;
     if (next == Next::answer) {
       answer(std::move(*current));

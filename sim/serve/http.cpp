@@ -96,6 +96,7 @@ void set_limits(httplib::Server& server) {
 }  // namespace
 
 void set_up(httplib::Server& server, Answers& api, const ServeSettings& settings) {
+  // Limits and refusals come before any handler and hold for each path.
   set_limits(server);
   server.set_pre_routing_handler([&settings](const Request& request, Response& response) {
     const std::optional<ApiAnswer> no = refusal(request, settings);
@@ -106,6 +107,7 @@ void set_up(httplib::Server& server, Answers& api, const ServeSettings& settings
   server.set_exception_handler([](const Request&, Response& response, const std::exception_ptr&) {
     give(response, refused(500, "the question could not be answered"));
   });
+  // Only where nothing has answered: refusals have their own text.
   server.set_error_handler([](const Request&, Response& response) {
     if (response.body.empty()) give(response, refused(response.status, "there is nothing here"));
   });
@@ -116,6 +118,7 @@ void set_up(httplib::Server& server, Answers& api, const ServeSettings& settings
     });
   };
   text("/", live::html, "text/html; charset=utf-8");
+  // Lives as long as the server, which keeps views of it.
   static const std::string style = palette_css() + std::string(live::style);
   text("/live.css", style, "text/css; charset=utf-8");
   text("/live.js", live::script, "text/javascript; charset=utf-8");

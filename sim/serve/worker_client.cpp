@@ -36,6 +36,7 @@ WorkerClient::~WorkerClient() {
 }
 
 bool WorkerClient::start() {
+  // The thread of a worker that ended has to be joined before another can take its place.
   if (reader_.joinable()) reader_.join();
   std::array<int, 2> in{}, out{};
   if (pipe2(in.data(), O_CLOEXEC) != 0) return false;
@@ -54,6 +55,7 @@ bool WorkerClient::start() {
   const int failure =
       posix_spawn(&process_, program_again().c_str(), &actions, nullptr, words.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
+  // Ends of the other process, which has copies: a pipe closes only with its last end.
   close(in[0]);
   close(out[1]);
   if (failure != 0) {
@@ -101,6 +103,7 @@ void WorkerClient::read_answers(int file) {
     if (text.empty()) text = {};  // an answer may have been large
     changed_.notify_all();
   }
+  // The worker is gone or is ended here, and whoever waits gets no answer.
   const std::lock_guard lock{mutex_};
   close(file);
   close(in_);

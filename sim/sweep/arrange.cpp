@@ -28,6 +28,7 @@ bool more_is_better(const std::string& name) {
 
 Column column_of(const char* option, const std::string& text, const PointTable& table) {
   Column column{text.substr(0, text.find(':'))};
+  // Times and memory are better smaller, rates larger; the order after the colon overrules it.
   column.more_is_better = more_is_better(column.name);
   const std::string order = text.substr(std::min(column.name.size(), text.size()));
   if (order == ":desc" || order == ":asc") {

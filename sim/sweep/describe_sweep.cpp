@@ -6,6 +6,7 @@
 namespace stepcast {
 
 void describe(Visitor& visitor, SweepFile& file) {
+  // Any key that a scenario can vary may be an axis; values are checked when a point is read.
   const auto map = [](const Node*& found, bool lists) {
     return PathMap{"scenario", describe_varied_keys, lists, &found};
   };

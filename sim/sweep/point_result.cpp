@@ -33,6 +33,7 @@ std::vector<Named> inputs(const Scenario& s) {
   const TrainingSpec& t = s.workload.training;
   const auto number = [](std::int64_t n) { return std::optional{static_cast<double>(n)}; };
   const bool counted = p.dp > 0 && t.micro_batch > 0;  // not so in a draft that was never read
+  // The order of these and of outputs() is that of the columns of stores and tables.
   return {{"devices", number(s.cluster.devices)},
           {"tp", number(p.tp)},
           {"pp", number(p.pp)},
@@ -61,6 +62,7 @@ void add_costs(const Scenario& s, const Forecast& f, std::vector<Named>& list) {
 
 std::vector<Named> outputs(const Scenario& s, const Forecast& f) {
   const Metrics m = metrics_of(s, f);
+  // Given times have no tokens or FLOPs.
   const auto of_model = [&](double v) { return m.has_model ? std::optional{v} : std::nullopt; };
   const RankTimes& mean = f.mean;
   std::vector<Named> list{{"step_time_s", m.step_time},
@@ -81,6 +83,7 @@ std::vector<Named> outputs(const Scenario& s, const Forecast& f) {
   list.push_back({"compile_stall_s", mean.compile_stall.value()});
   list.push_back({"other_idle_s", mean.other_idle.value()});
   list.push_back({"fleet_s", mean.fleet.value()});
+  // A column exists in every row, empty where the point has no such number.
   const auto of_fleet = [&](Seconds FleetForecast::*end) {
     return f.fleet ? std::optional{((*f.fleet).*end).value()} : std::nullopt;
   };
@@ -200,6 +203,7 @@ PointResult from_line(const std::string& line) {
                   .varied = json.at("varied"),
                   .reason = json.at("reason"),
                   .schedule = json.at("schedule")};
+    // Lines are written by a worker of the same build: anything else is a broken promise.
     const auto status = std::ranges::find(status_names, json.at("status").get<std::string>());
     expects(status != std::end(status_names), "a status has a name");
     r.status = static_cast<PointStatus>(status - std::begin(status_names));
@@ -240,6 +244,7 @@ std::optional<std::string> varied_value(const PointResult& row, std::string_view
 std::string varied_json(const PointResult& result) {
   auto json = nlohmann::ordered_json::object();
   for (const auto& [key, value] : result.varied) {
+    // Whole numbers stay whole, so that a query can compare them.
     if (const auto count = parse_count(value)) {
       json[key] = static_cast<std::int64_t>(*count);
     } else if (const auto number = parse_number(value)) {

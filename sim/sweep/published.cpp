@@ -29,6 +29,7 @@ std::vector<PublishedRow> published_rows(const fs::path& file) {
   std::vector<PublishedRow> rows;
   for (const CsvRecord& record : parse_csv(text, file.string())) {
     const auto& cells = record.cells;
+    // Comments say where a curve was read off.
     if (cells.front().starts_with('#')) continue;
     const auto devices = cells.size() == 6 ? parse_count(cells[2]) : std::nullopt;
     const auto rate = cells.size() == 6 ? parse_number(cells[3]) : std::nullopt;

@@ -133,6 +133,7 @@ void read_baseline(const Node& mapping, Sweep& sweep, Reading& reading) {
   for (const Node::Entry& entry : mapping.entries) {
     const std::string path = "sweep.baseline." + entry.key;
     const std::vector<std::string> values = values_of(sweep, entry.key);
+    // The keys that vary are few and the best answer to a wrong one.
     if (values.empty()) {
       std::vector<std::string> keys;
       for (const SweepAxis& axis : sweep.axes)

@@ -127,6 +127,7 @@ std::optional<EfficiencyBand> efficiency_band(const PointTable& table, std::size
 
 std::string points_table(const PointTable& table, std::size_t columns) {
   const bool priced = has_cost(table);
+  // The first column takes what the others leave of the terminal, and 8 characters at least.
   std::size_t width = 8;
   for (const PointResult& row : table.rows) width = std::max(width, row.values.size() + 1);
   const std::size_t others = number_columns + (priced ? cost_columns : 0) +
@@ -146,6 +147,8 @@ std::string points_table(const PointTable& table, std::size_t columns) {
 
 std::string points_csv(const PointTable& table) {
   std::string text = "sweep,point,values,status,reason,schedule";
+  // Columns that depend on the question come before those that identify the row, which scripts find
+  // by name.
   for (const std::string& column : number_names()) text += "," + column;
   text += table.efficiency.empty() ? "" : ",scaling_efficiency";
   const std::vector<std::string> varied = varied_keys(table.rows);
@@ -187,6 +190,7 @@ std::string points_json(const std::string& sweep, const PointTable& table) {
     }
     point["sha256"] = row.key;
     point["version"] = row.version;
+    // Rows of other builds are marked, since numbers may have moved between the two.
     if (!row.of_this_build()) point["other_build"] = row.fingerprint;
     if (!row.varied.empty()) point["varied"] = OrderedJson::parse(varied_json(row));
     points.push_back(std::move(point));

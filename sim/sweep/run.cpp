@@ -80,6 +80,7 @@ bool fill_memory(PointResult& result, const Scenario& scenario) {
 void fill(PointResult& result, const Sweep& sweep, const Scenario& scenario) {
   result.key = key_of(sweep, scenario.sha256);
   result.schedule = scenario.schedule.pipeline;
+  // Memory first when only feasible points are wanted: it costs no simulation.
   if (asks_memory_first(sweep) && fill_memory(result, scenario)) return;
   std::optional<SeedStatistics> seeds;
   if (sweep.seeds > 0) seeds = seed_statistics(scenario, run_seeds(scenario, sweep.seeds, 1));
@@ -92,11 +93,13 @@ void fill(PointResult& result, const Sweep& sweep, const Scenario& scenario) {
 
 }  // namespace
 
+// Invalid points are rows as well, so that a sweep of many combinations runs to its end.
 PointResult simulate_point(const Sweep& sweep, std::size_t point, const SearchPath& search) {
   PointResult result = blank(sweep, point);
   try {
     fill(result, sweep,
          prepare_scenario(point_document(sweep, point), search, IdleAlgorithms::kept));
+    // What the point cannot be is an answer; what breaks in the program is kept apart.
   } catch (const InputError& error) {
     return invalid(sweep, point, error.what());
   } catch (const std::exception& error) {

@@ -107,6 +107,7 @@ std::string scaling_table(const Sweep& sweep, const PointTable& table) {
   std::string text = points_table(table);
   const auto losses = scaling_losses(sweep, table.rows);
   const std::vector<std::size_t> parts = parts_that_occur(losses);
+  // Without a baseline or without losses only the points are left to show.
   if (parts.empty()) return text + published_lines(table);
   std::size_t width = 8;
   for (const PointResult& row : table.rows) width = std::max(width, row.values.size() + 1);

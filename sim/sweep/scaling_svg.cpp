@@ -203,7 +203,9 @@ std::string parts_panel(const PointTable& table) {
     double y = top_edge + panel_height;
     for (std::size_t p = 0; p < parts.size(); ++p) {
       const double height = panel_height * parts[p] / step;
+      // Upwards from the axis, in the order of the legend.
       y -= height;
+      // Too thin to be seen, and hundreds of them make a large file.
       if (height < 0.05) continue;
       svg += fmt::format(
           "<rect x=\"{:.1f}\" y=\"{:.2f}\" width=\"{:.1f}\" height=\"{:.2f}\" fill=\"{}\"/>\n", x,
@@ -229,6 +231,7 @@ std::string parts_panel(const PointTable& table) {
 
 std::string scaling_svg(const Sweep& sweep, const PointTable& table) {
   std::map<std::string, int> series;
+  // One colour per series, counted first because the height depends on their number.
   for (const PointResult& row : table.rows) series[series_of(sweep, row)] = 0;
   const double width = left_edge + 2 * panel_width + gap + 130;
   const double height = top_edge + panel_height + 50 +

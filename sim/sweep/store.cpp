@@ -155,6 +155,7 @@ PointResult row_of(SqliteStatement& statement) {
                 .status = status_of(statement.text(7)),
                 .reason = statement.text(8),
                 .schedule = statement.text(9)};
+  // Numbers stand behind the texts, in the order of number_names().
   for (std::size_t i = 0; i < number_names().size(); ++i)
     r.numbers.push_back(statement.number(static_cast<int>(std::size(text_columns) + i)));
   return r;
@@ -294,11 +295,13 @@ Store::~Store() = default;
 
 std::string Store::Connection::points_by_key() const {
   std::string text = "(SELECT points.*";
+  // Keys that any row varies become columns, so that --where can name them.
   SqliteStatement keys(
       db, "SELECT DISTINCT j.key FROM points, json_each(points.varied) AS j ORDER BY 1");
   check(keys.code());
   int code = keys.step();
   for (; code == SQLITE_ROW; code = keys.step()) {
+    // SQLite has no parameters for names of columns.
     const std::string key = keys.text(0);
     if (key.find_first_of("\"'") != std::string::npos) continue;  // no key of a scenario
     text += fmt::format(", json_extract(varied, '$.\"{}\"') AS \"{}\"", key, key);
@@ -335,6 +338,7 @@ void Store::Connection::verify() const {
   run("BEGIN");
   std::vector<std::string> wrong;
   std::int64_t count = 0;
+  // The sum over rows does not depend on their order, since several programs may have written.
   std::uint64_t sum = 0;
   {
     SqliteStatement rows(db, "SELECT " + columns() + ", sum FROM points");
@@ -347,6 +351,7 @@ void Store::Connection::verify() const {
     }
     if (code != SQLITE_DONE) check(code);
   }
+  // Rows that are right by themselves may still be too few or from elsewhere.
   if (wrong.empty()) {
     const std::int64_t said = number("SELECT sum(points) FROM whole");
     if (said != count)
@@ -359,6 +364,7 @@ void Store::Connection::verify() const {
 }
 
 void Store::put(const PointResult& result) {
+  // The text is the same each time, and a sweep puts thousands of rows.
   static const std::string sql = put_text();
   SqliteStatement statement(connection_->db, sql);
   connection_->check(statement.code());
@@ -372,6 +378,7 @@ void Store::put(const PointResult& result) {
   statement.bind(++place, result.reason);
   statement.bind(++place, result.schedule);
   for (const auto& number : result.numbers) statement.bind(++place, number);
+  // A checksum last: another program may have edited the row.
   statement.bind(++place, sum_of(result));
   const int code = statement.step();
   if (code != SQLITE_DONE) connection_->check(code);

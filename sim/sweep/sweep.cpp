@@ -110,6 +110,8 @@ std::optional<std::size_t> baseline_point(const Sweep& sweep, std::size_t index)
   if (sweep.baseline.empty()) return {};
   std::vector<std::size_t> steps = steps_of(sweep, index);
   for (std::size_t a = 0; a < steps.size(); ++a) {
+    // On each axis the step whose values are all those of the baseline; axes that the baseline does
+    // not name keep the point's own step.
     const SweepAxis& axis = sweep.axes[a];
     for (std::size_t k = 0; k < axis.steps.size(); ++k) {
       std::size_t given = 0, equal = 0;

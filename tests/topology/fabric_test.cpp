@@ -273,21 +273,21 @@ TEST(Fabric, VerticesAreNumberedByWhatTheyAre) {
 
 TEST(Fabric, BisectionsInClosedForm) {
   // Each rail's two leaves are joined by trunks of 4 x 25 / 2 GB/s.
-  EXPECT_NEAR(bisection_bandwidth(Fabric(rails(8))).value(), 8 * 50e9, 1);
+  EXPECT_NEAR(bisection(Fabric(rails(8))).bandwidth.value(), 8 * 50e9, 1);
   ClusterSpec spec = rails(8);
   spec.network.kind = NetworkSpec::Kind::single_switch;
-  EXPECT_NEAR(bisection_bandwidth(Fabric(spec)).value(), 32 * 25e9, 1);
+  EXPECT_NEAR(bisection(Fabric(spec)).bandwidth.value(), 32 * 25e9, 1);
   spec.super_node = SuperNodeSpec{8, {{BytesPerSecond{100e9}, Seconds{0}}, 1}};
-  EXPECT_NEAR(bisection_bandwidth(Fabric(spec)).value(), 32 * 125e9, 1);
+  EXPECT_NEAR(bisection(Fabric(spec)).bandwidth.value(), 32 * 125e9, 1);
   // One super-node of two nodes: the plane, or the ports before it, and the NICs.
   for (const auto& [plane, width] : {std::pair{100e9, 100e9}, std::pair{200e9, 120e9}}) {
     ClusterSpec ports = switched_super_nodes(plane);
     ports.devices = 4;
-    EXPECT_NEAR(bisection_bandwidth(Fabric(ports)).value(), 2 * (width + 25e9), 1);
+    EXPECT_NEAR(bisection(Fabric(ports)).bandwidth.value(), 2 * (width + 25e9), 1);
   }
   // Halves of one node also reach each other over their NICs.
-  EXPECT_NEAR(bisection_bandwidth(Fabric(rails(1))).value(), 16 * 28e9 + 4 * 25e9, 1);
-  EXPECT_NEAR(bisection_bandwidth(Fabric(rails(2048))).value(), 1024 * 8 * 12.5e9, 1e3);
+  EXPECT_NEAR(bisection(Fabric(rails(1))).bandwidth.value(), 16 * 28e9 + 4 * 25e9, 1);
+  EXPECT_NEAR(bisection(Fabric(rails(2048))).bandwidth.value(), 1024 * 8 * 12.5e9, 1e3);
 }
 
 TEST(Fabric, DotListsEveryVertexAndLink) {

@@ -14,7 +14,8 @@ class Ranges : public Visitor {
  public:
   void field(const Field& field) override { of[std::string(field.key)] = field.range; }
   void section(std::string_view, std::string_view, const Body& body) override { body(*this); }
-  void optional_section(std::string_view, std::string_view, bool&, const Body& body) override {
+  void section_or(std::string_view, std::string_view, std::string_view, bool&,
+                  const Body& body) override {
     body(*this);
   }
   void alternatives(std::string_view, std::string_view, std::size_t& chosen,
@@ -27,10 +28,6 @@ class Ranges : public Visitor {
   void list(std::string_view, std::string_view, std::size_t,
             const std::function<void(std::size_t)>&,
             const std::function<void(Visitor&, std::size_t)>&) override {}
-  void optional_list(std::string_view, std::string_view, std::size_t,
-                     const std::function<void(std::size_t)>&,
-                     const std::function<void(Visitor&, std::size_t)>&) override {}
-  void paths(std::string_view, std::string_view, const PathMap&) override {}
 
   std::map<std::string, Range> of;
 };

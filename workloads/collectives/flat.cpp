@@ -139,6 +139,8 @@ Plan pairwise(const Fabric& fabric, Group members, const CollectiveCall& call, N
 }
 
 Plan one_sided(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
+  // One-sided kernels write to all others at once, and only all-to-alls are done so
+  // (docs/models/collectives.md).
   if (call.kind != CollectiveKind::all_to_all) return std::nullopt;
   const auto in_form = [&](NetworkForm wanted) {
     return all_pairs(

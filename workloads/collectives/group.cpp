@@ -40,6 +40,8 @@ std::optional<std::size_t> part_size(const Fabric& fabric, Group members, Level 
     if (part == sizes.size()) sizes.push_back(0);
     ++sizes[part];
   });
+  // Hierarchical algorithms take equal parts: with others some ranks would wait in steps that have
+  // nothing for them.
   if (std::ranges::any_of(sizes, [&](std::size_t size) { return size != sizes.front(); }))
     return std::nullopt;
   return sizes.front();

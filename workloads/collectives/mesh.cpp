@@ -85,6 +85,8 @@ void pairwise(Schedule& schedule, const Sets& sets, const MessageSize& bytes) {
         step.send(members[i], to, bytes(members[i], to));
       }
   };
+  // As for equal sizes above: rounds that load the same ports become one step with the latency of
+  // each.
   if (!has_pair_links(schedule.fabric(), sets.front())) {
     Step all = schedule.step();
     for (std::size_t k = 1; k < size; ++k) send(all, k);

@@ -157,7 +157,10 @@ Pattern server_pattern(const Fabric& fabric, std::size_t servers, CollectiveKind
 }
 
 std::string_view select(const Fabric& fabric, Group members, const CollectiveCall& call) {
+  // Two ranks have nothing to choose from.
   if (call.kind == CollectiveKind::send_recv) return "direct";
+  // NCCL chooses by its own estimates of time, HCCL by where the group reaches
+  // (docs/models/collectives.md).
   if (fabric.cluster().collectives.library == CollectiveLibrarySpec::Library::nccl)
     return nccl(fabric, members, call);
   switch (reach(fabric, members)) {

@@ -171,6 +171,8 @@ void Wiring::take_channels(const Fabric& fabric) {
   dragonfly_ = &fabric.dragonfly();
   const Fabric::Block &local = fabric.block(LinkKind::local),
                       &global = fabric.block(LinkKind::global);
+  // Channels are numbered behind each other, local before global, so that one index finds both load
+  // and latency.
   first_channel_ = local.first;
   locals_ = local.count;
   channels_ = local.count + global.count;

@@ -31,6 +31,8 @@ std::vector<Adapter> adapters_of(const Shape& shape, const Linear& linear, Side 
   for (const double out : linear.adapters) {
     std::string name = linear.name + " adapter";
     if (linear.adapters.size() > 1) name += " " + std::to_string(adapters.size() + 1);
+    // Sizes of the product's own side are split already; with `both` the other matrix is split as
+    // well.
     const double narrow = columns && both(shape) ? rank / shape.tp : rank;
     const double wide = !columns && both(shape) ? out / shape.tp : out;
     adapters.push_back({name,

@@ -108,6 +108,8 @@ void grouped_query_inner_forward(LayerItems& items, const LayerContext& context)
   const Shape shape{context};
   const Sizes size = sizes(shape, a);
   const Linear in = grouped_query_projections(context).in;
+  // Order of Megatron-LM's attention.py: bias with the projection, norms of queries and keys before
+  // the rotation, the gate behind the core.
   if (context.model.bias != ModelSpec::Bias::none)
     items.push_back(bias_forward(in.name, in.tokens * in.out));
   qk_norms_forward(items, context, shape, size);
@@ -121,6 +123,8 @@ void grouped_query_inner_backward(Backward& backward, const LayerContext& contex
   const auto& a = std::get<GroupedQueryAttention>(context.model.attention);
   const Shape shape{context};
   const Sizes size = sizes(shape, a);
+  // The reverse of the forward. A bias has no gradient of the input; that of its weight is added
+  // with the projection.
   gate_backward(backward, shape, size);
   core_backward(backward, context, core(size, a, context.model));
   if (context.model.position == ModelSpec::Position::rope)

@@ -17,6 +17,7 @@ double of_weights(const Experts& e) { return e.weight_bytes() * e.tokens * e.cou
 
 void count_tokens(LayerItems& items, const Experts& e) {
   const Form& f = *e.form;
+  // A mask has a flag per token and expert and is summed; numbers are counted per pair.
   const double scores = e.tokens * e.count;
   if (f.mask())
     put(items, {"expert counts", {2}, scores});
@@ -25,10 +26,12 @@ void count_tokens(LayerItems& items, const Experts& e) {
                 f.counts == Form::Counts::bincount ? platform_of(e).bincount()
                                                    : platform_of(e).histogram(),
                 number * e.copies});
+  // With one expert rank the tensor ranks still have to agree on the counts.
   const GroupKind group = e.ep > 1 ? GroupKind::expert : GroupKind::expert_tensor;
   const double ranks = e.ep > 1 ? e.ep : e.etp;
   communicate(items, "all_gather expert counts", group, ranks, CollectiveKind::all_gather,
               number * e.count * ranks);
+  // Sums over ranks, experts and rows of the gathered counts, a small kernel each.
   put(items, {"expert splits", {5}, 5 * number * e.count});
 }
 
@@ -128,6 +131,8 @@ void put_sort(LayerItems& items, const Experts& e, const std::string& name, Sort
   const double rows = e.rows / e.etp;  // before tensor ranks share them
   if (fuses_rows(e)) return put_rows(items, e, name, {1}, 2 * rows, VectorKind::gather);
   switch (sort) {
+    // Sorting is argsort, then the tokens by its result, then the rows; gradients need no sort,
+    // since the order is saved.
     case Sort::forth: {
       const Calls keys = platform_of(e).argsort(static_cast<int>(fp32));
       put(items, {name + " sort", keys, 2 * fp32 * rows * keys.kernels});

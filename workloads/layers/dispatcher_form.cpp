@@ -84,6 +84,8 @@ constexpr Form with_sums(Form form, int indexed, int fused) {
 }  // namespace
 
 const DispatcherForm* form_of(MoeSpec::Dispatcher dispatcher) {
+  // One object per version, which all layers of it share: each is the one before with what that
+  // release changed.
   static constexpr Form megatron_0_6 = with_sums(sorted(gpu), 2, 2),
                         megatron_0_8 = with_sums(counted(gpu), 2, 2),
                         megatron_0_9 = with_sums(chunked(gpu), 2, 2),

@@ -50,6 +50,8 @@ Passes embedding(const LayerContext& context) {
   rows::embedding_backward(backward, context);
   const ModelSpec& model = context.model;
   const auto hidden = static_cast<double>(model.hidden);
+  // Split over the vocabulary, so that its gradient belongs to the tensor group; a table of
+  // positions is whole on each rank.
   ParameterGroups groups{.tensor = static_cast<double>(model.vocabulary) * hidden};
   if (model.position == ModelSpec::Position::learned)
     groups.replicated = static_cast<double>(model.positions) * hidden;

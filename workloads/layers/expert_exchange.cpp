@@ -195,6 +195,7 @@ LayerItems select_gathered(const Experts& e, const Exchange& x) {
 
 LayerItems add_up_gathered(const Experts& e, const Exchange& x) {
   const std::string name = x.name();
+  // A version's statements when one is chosen, else one pass over arrived and gathered rows.
   if (e.form != nullptr) return x.of_outputs() ? gathered_outputs(e) : own_pairs_backward(e);
   if (!e.indexed())
     return vector_work(name + " add up rows", e.row_bytes(e.rows) + 2 * e.row_bytes(e.gathered()));
@@ -202,6 +203,8 @@ LayerItems add_up_gathered(const Experts& e, const Exchange& x) {
   const bool outputs = weighs(x);
   if (outputs) weigh_rows(items, e, name, e.rows);
   add_rows(items, e, name, e.rows, e.gathered());
+  // Biases are added behind the products and travel beside the rows, so that they are weighed and
+  // added up as rows are.
   if (!outputs || !e.carries_bias()) return items;
   weigh_rows(items, e, name + " bias", e.rows);
   add_rows(items, e, name + " bias", e.rows, e.gathered());
@@ -370,6 +373,8 @@ std::size_t widest(const Hops& hops) {
 }
 
 double permuted_rows(const Experts& e) {
+  // Rows that this rank brings into an order before it sends: a hop that sends a token once
+  // permutes fewer than the pairs, a gather none.
   const double pairs = e.top_k * e.kept;
   switch (e.context.moe.dispatch) {
     case MoeSpec::Dispatch::two_hop_dedup:

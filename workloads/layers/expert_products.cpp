@@ -114,6 +114,8 @@ LayerItems products_backward(const Experts& e, ExpertProduct product) {
 }
 
 void add_weights(Backward& backward, const Experts& e, ExpertProduct product) {
+  // Weight gradients may wait for the next micro-batch or the zero-bubble unit, and so are added
+  // apart from input gradients.
   const Linear l = linear(e, product);
   const double bytes = e.shape.gradient_bytes;
   const LayerItems items = launched(
@@ -204,6 +206,7 @@ LayerItems expert_outputs(const Experts& e) {
   LayerItems items;
   if (!sequential(e)) return items;
   if (joins(e)) return join(e, "experts output join");
+  // One by one, each expert's output is a slice that is copied into a tensor of zeros.
   const int n = experts_of(e);
   copies(items, e, "experts output zeros", 1, e.rows);
   copies(items, e, "experts output copy", n, 2 * e.rows / n);
@@ -234,6 +237,8 @@ LayerItems expert_input_gradients(const Experts& e) {
   LayerItems items;
   if (!sequential(e)) return items;
   if (joins(e)) return join(e, "experts input gradient join");
+  // Autograd adds up a gradient of full size for each slice: zeros, the part, and an addition for
+  // all but the first.
   const int n = experts_of(e);
   copies(items, e, "experts input gradient zeros", n, e.rows);
   copies(items, e, "experts input gradient part", n, 2 * e.rows / n);

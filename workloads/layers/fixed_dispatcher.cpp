@@ -54,6 +54,8 @@ void group(LayerItems& items, std::size_t from, const std::string& name,
 }  // namespace
 
 void choose_places(LayerItems& items, const Experts& e, bool in_statements) {
+  // Bytes per score and pair are those of the statements of MindFormers' TopkRouterV2, one item per
+  // kernel that was counted.
   const double scores = e.tokens * e.count, pairs = of_pairs(e);
   put(items, {"top-k scores", {1}, 2 * fp32 * scores});
   if (e.spec.correction_bias) put(items, {"expert bias", {2}, 2 * fp32 * (scores + pairs)});
@@ -69,6 +71,7 @@ LayerItems choose_places_backward(const Experts& e) {
   LayerItems items;
   const double scores = e.tokens * e.count;
   const RouterSpec& router = e.context.moe.router;
+  // No gradient goes through places: indices have none.
   put(items, {"top-k weights backward", {2}, 20 * of_pairs(e)});
   put(items, {"top-k backward", {3}, fp32 * scores + 4 * fp32 * of_pairs(e)});
   if (router.aux_loss) put(items, {"balancing loss backward", {3}, 4 * fp32 * scores});
@@ -84,6 +87,8 @@ void fill_blocks(LayerItems& items, const Experts& e) {
 }
 
 LayerItems fill_blocks_backward(const Experts& e) {
+  // In the reverse order of the forward; the slice drops the row that takes what exceeds the
+  // capacity.
   LayerItems items;
   const std::string name = "permute backward";
   cut_and_join(items, e, name);
@@ -98,9 +103,11 @@ LayerItems empty_blocks(const Experts& e) {
   const std::string name = "unpermute";
   const double pairs = of_pairs(e), rows = e.row_bytes(pairs);
   cut_and_join(items, e, name);
+  // The row that stands for dropped pairs reads as zero.
   put_rows(items, e, name + " zero rows", {1}, 2 * e.copies);
   put_rows(items, e, name + " select", {1}, 2 * pairs, VectorKind::gather);
   put(items, {name + " weights", {1}, (fp32 + element) * pairs});
+  // From here on kernels that a fusing compiler joins, with what each of them reads and writes.
   const std::size_t from = items.size();
   put_rows(items, e, name + " weigh", {1}, 2 * pairs);
   put_rows(items, e, name + " sum", {1}, pairs + e.tokens);
@@ -113,6 +120,7 @@ LayerItems empty_blocks_backward(const Experts& e) {
   LayerItems items;
   const std::string name = "unpermute backward";
   const double pairs = of_pairs(e), rows = e.row_bytes(pairs), tokens = e.row_bytes(e.tokens);
+  // A gradient per token is spread over its pairs before weights and rows part ways.
   put_rows(items, e, name + " spread", {1}, e.tokens + pairs);
   put_rows(items, e, name + " weight gradient", {1}, 3 * pairs);
   put_rows(items, e, name + " weight sum", {1}, pairs);
@@ -132,6 +140,8 @@ LayerItems empty_blocks_backward(const Experts& e) {
 
 LayerItems order_blocks(const Experts& e, const std::string& name, Sort sort) {
   LayerItems items;
+  // Rows arrive by rank and leave by rank, while products want them by expert: the transposition is
+  // on the side of the experts.
   const bool arrived = sort == Sort::forth || sort == Sort::back_gradient;
   if (arrived) {
     cut_and_join(items, e, name);

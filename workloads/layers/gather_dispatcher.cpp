@@ -126,6 +126,7 @@ LayerItems gathered_outputs(const Experts& e) {
 LayerItems gathered_outputs_backward(const Experts& e) {
   LayerItems items;
   const std::string name = "add up outputs backward";
+  // Outputs that were summed in FP32 have FP32 gradients; rows are BF16.
   if (e.outputs_in_fp32()) put_rows(items, e, name + " cast", {1}, 3 * e.gathered());
   select_rows(items, e, name, e.rows);
   if (!e.form->weighs_inside()) weigh_rows_backward(items, e, name, e.rows, e.rows);

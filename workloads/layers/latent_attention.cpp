@@ -140,6 +140,7 @@ void pad_output_gradient(LayerItems& items, const Latent& l) {
 }
 
 void cut_gradients(LayerItems& items, const Latent& l) {
+  // One rotary key served all heads, so that its gradient is their sum.
   if (l.in_statements) items.push_back(moves(l, "k rope heads sum", l.heads * l.rope, l.rope));
   if (!l.padded) return;
   const double a = l.heads, joined = a * (l.nope + l.rope), value = a * l.value;

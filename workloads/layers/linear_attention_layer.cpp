@@ -70,12 +70,14 @@ void prepare_delta_backward(LayerItems& items, const Mixer& m) {
   const LinearAttentionSizes& s = m.sizes;
   const auto taps = static_cast<double>(m.spec.convolution);
   items.push_back(pass(m, plain, "decay and write gates backward", s.gates, 12, 5));
+  // Heads of keys served several heads of values: their gradients are added up again.
   if (m.spec.value_heads > m.spec.key_heads) {
     const double repeated = 2 * m.heads * static_cast<double>(m.spec.key_dim);
     items.push_back(pass(m, plain, "query and key repeat backward", 2 * s.keys + repeated, 1, 1));
   }
   items.push_back(
       pass(m, VectorKind::norm_backward, "query and key norm backward", 2 * s.keys, 8, 3));
+  // Without a convolution nothing was copied into its layout either.
   if (s.convolved <= 0) return;
   items.push_back(pass(m, plain, "short convolution backward", s.convolved, 4 * taps + 8, 3));
   items.push_back(pass(m, plain, "convolution copy backward", s.convolved, 0, 2));

@@ -351,6 +351,7 @@ void exchange_backward(Backward& backward, const Experts& e) {
 }  // namespace
 
 void routed_forward(LayerItems& items, const Experts& e) {
+  // What a library prepares for itself stays outside of the graph.
   const bool in_graph = !calls_library(e) && e.context.captures(GraphScope::moe_preprocess);
   captured(items, in_graph, [&] { prepare(items, e); });
   if (e.context.moe.in_pieces() && e.ep > 1)

@@ -44,6 +44,7 @@ void shared_forward(LayerItems& items, const Experts& e) {
 
 void shared_backward(Backward& backward, const Experts& e) {
   if (e.shared_width() <= 0) return;
+  // Recomputed before its backward and outside the graph, which holds the backward alone.
   if (e.context.training.recomputes(TrainingSpec::Module::shared_experts)) {
     LayerItems items;
     shared_forward(items, e);
@@ -60,11 +61,13 @@ void moe_forward(LayerItems& items, const LayerContext& context) {
   const Experts e{context, 1};
   captured(items, context.captures(GraphScope::moe), [&] {
     share_tokens(items, e, "all_gather tokens", CollectiveKind::all_gather);
+    // Where the shared expert could start: it reads the tokens and nothing that the router makes.
     const std::size_t inputs = items.size();
     captured(items, context.captures(GraphScope::moe_router), [&] { router_forward(items, e); });
     routed_forward(items, e);
     gather_tokens(items, e, "all_gather tokens");
     const std::size_t shared = items.size();
+    // Hidden behind the exchange, it is in routed_forward() already.
     if (!e.hides) shared_forward(items, e);
     may_stand_ahead(items, shared, inputs);
     shared_gate_forward(items, e);
@@ -100,6 +103,7 @@ namespace stepcast {
 
 Passes expert_module(const LayerContext& context) {
   const rows::Experts experts{context, 1};
+  // The module alone, as component tables measure it: no router, no norm, no residual.
   Passes passes;
   rows::Backward backward{context};
   rows::routed_forward(passes.forward, experts);

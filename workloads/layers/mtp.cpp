@@ -24,6 +24,8 @@ void gather_projection(LayerItems& items, const Shape& shape, const char* name) 
 void module_forward(LayerItems& items, const LayerContext& context) {
   const Shape shape{context};
   const double count = shape.shard * shape.hidden;
+  // A module embeds the next token, norms both inputs, projects the pair back to the hidden width
+  // and runs one more layer (DeepSeek-V3, section 2.2).
   embedding_forward(items, context);
   items.push_back(
       norm_forward(context.model, "mtp embedding norm", count, OperatorRole::embedding_norm));
@@ -37,6 +39,8 @@ void module_backward(Backward& backward, const LayerContext& context) {
   const Shape shape{context};
   const double count = shape.shard * shape.hidden;
   layer_backward(backward, context, LayerKind::mtp);
+  // With sequence parallelism the forward gathered the projection, so that its gradient is gathered
+  // for the way back.
   if (shape.sequence_parallel) {
     LayerItems items;
     gather_projection(items, shape, "all_gather mtp projection gradient");
@@ -55,6 +59,7 @@ Passes mtp_module(const LayerContext& context) {
   Backward backward{context};
   module_forward(module, context);
   forward = module;
+  // The head is shared with the model but runs once more per module; recomputation stops before it.
   head_forward(forward, context);
   head_backward(backward, context);
   module_backward(backward, context);

@@ -276,6 +276,7 @@ double KernelShape::*size_in(OperatorColumn column) {
       return &KernelShape::batch;
     case OperatorColumn::top_k:
       return &KernelShape::top_k;
+    // Not sizes of a kernel but what it is or where it runs.
     case OperatorColumn::ranks:
     case OperatorColumn::device:
     case OperatorColumn::kind:

@@ -55,6 +55,7 @@ std::pair<Legs, LayerItems::const_iterator> legs_from(const LayerItems& items,
 }
 
 Cut cut(const LayerItems& items, CommunicationRole first, CommunicationRole second) {
+  // Two exchanges cut a pass into three parts: between them another micro-batch's parts can run.
   const auto a = find_exchange(items.begin(), items.end(), first);
   const auto b = find_exchange(items.begin(), items.end(), second);
   expects(a != items.end() && b != items.end(), "a paired layer exchanges tokens");

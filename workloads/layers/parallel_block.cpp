@@ -49,6 +49,7 @@ struct ParallelBlock {
 };
 
 void inputs_forward(LayerItems& items, const ParallelBlock& b) {
+  // One norm that both parts read lets their first products be one.
   if (b.one_norm()) {
     items.push_back(norm_forward(b.context.model, "block norm", b.count()));
     return columns_forward(items, b.shape, "block", b.read_together());
@@ -88,6 +89,7 @@ void norm_gradient(Backward& backward, const ParallelBlock& b, const char* norm,
 }
 
 void inputs_backward(Backward& backward, const ParallelBlock& b) {
+  // The gradient of a shared norm is the sum of both parts and taken once.
   if (b.one_norm()) {
     columns_backward(backward, b.shape, "block", b.read_together());
     return norm_gradient(backward, b, "block norm", "block residual backward");
@@ -102,6 +104,8 @@ void biases_backward(Backward& backward, const ParallelBlock& b) {
   const auto add = [&](const std::string& name, double count) {
     backward.add_weight(bias_gradient(name, count));
   };
+  // Outputs that are added up have one bias each; inputs have one where the model has biases at
+  // all.
   if (b.biased()) {
     add(b.feed_forward.out.name, b.count());
     add(b.attention.out.name, b.count());
@@ -116,6 +120,8 @@ void biases_backward(Backward& backward, const ParallelBlock& b) {
 void parallel_forward(LayerItems& items, const LayerContext& context) {
   const ParallelBlock b{context};
   captured(items, b.captures(), [&] {
+    // Both parts read the norm, and neither waits for the other's output: feed-forward and
+    // attention follow each other only because one stream runs them.
     inputs_forward(items, b);
     items.push_back(block_activation(b));
     grouped_query_inner_forward(items, context);
@@ -126,6 +132,7 @@ void parallel_forward(LayerItems& items, const LayerContext& context) {
 
 void parallel_backward(Backward& backward, const LayerContext& context) {
   const ParallelBlock b{context};
+  // Before the graph, which holds the backward alone.
   norms_again(backward, b);
   feed_forward_again(backward, b);
   captured(backward, b.captures(), [&] {

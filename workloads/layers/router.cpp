@@ -55,9 +55,11 @@ void choose(LayerItems& items, const Experts& e) {
   const bool npu = e.form != nullptr && e.form->npu;
   if (e.form == nullptr || e.form->mask()) {
     const Choice c = choice_of(e);
+    // Operators of the host are those of NPUs, where every kernel is one; on GPUs some launch two.
     const Calls calls{.kernels = npu ? c.npu : c.gpu, .operators = c.npu};
     return put(items, {"top-k", calls, c.score_bytes * scores + c.pair_bytes * e.copies});
   }
+  // Numbers of experts instead of a mask: fewer bytes per score, more per pair.
   const Platform platform = platform_of(e);
   const Calls top_k = platform.top_k();
   const Calls chosen{.kernels = top_k.kernels + 2, .operators = top_k.operators + 2};
@@ -91,6 +93,7 @@ LayerItems choice_backward(const Experts& e) {
   const RouterSpec& router = e.context.moe.router;
   const double scores = scores_of(e);
   const bool mask = e.form == nullptr || e.form->mask();
+  // In the reverse order of the forward.
   if (e.context.moe.capacity_factor) put(items, {"capacity backward", {1}, 6 * scores});
   if (router.z_loss) put(items, {"z loss backward", {9}, 30 * scores});
   if (router.aux_loss) put(items, {"balancing loss backward", {7}, 24 * scores});

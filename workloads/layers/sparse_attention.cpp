@@ -72,6 +72,8 @@ Operator rotation(const Sparse& s, const char* name) {
 }
 
 void indexer_forward(LayerItems& items, const Sparse& s) {
+  // DeepSeek-V3.2's indexer: queries and one key for all heads, a norm of the key, rotations, then
+  // a score of each pair and a top-k per query.
   gather_index_inputs(items, s);
   items.push_back(forward(s.index_q()));
   items.push_back(forward(s.index_k()));
@@ -145,6 +147,8 @@ void downs_backward(Backward& backward, const LayerContext& context, const Spars
     backward.add_weight(weight_gradient(linear, s.shape.gradient_bytes));
   };
   LayerItems items;
+  // With sequence parallelism each rank keeps its shard of the latents, and the sum is scattered;
+  // without it each needs the whole.
   const bool scatters = s.shape.sequence_parallel;
   share_latents(items, s,
                 scatters ? "reduce_scatter latents gradient" : "all_reduce latents gradient",

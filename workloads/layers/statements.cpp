@@ -15,6 +15,8 @@ Operator copy_to_host(const Statement& s) {
 }
 
 void put_marked(LayerItems& items, const Statement& s, bool is_routed) {
+  // Kernels, copies and waits of a statement take turns, since the host waits behind the copy that
+  // it waits for.
   const int turns = std::max({s.calls.kernels, s.calls.copies, s.calls.waits});
   for (int i = 0; i < turns; ++i) {
     if (i < s.calls.kernels) {

@@ -30,6 +30,7 @@ Operator copy(const char* name, double count) { return vector_row(name, 0, 2 * e
 LayerItems unfused_forward(const Shape& shape, const Core& core, KernelSpec::Softmax softmax) {
   const Scores s{shape, core};
   const double read = read_of_a_score(softmax);
+  // FLOPs of a softmax: maximum, difference, exponential, sum and division of each score.
   return {batched_product("attention scores", s.batch, s.rows, s.keys, core.qk_dim),
           vector_row("attention softmax", 5 * s.count, (read + element) * s.count),
           vector_row("attention dropout", 2 * s.count, (2 * element + mask) * s.count),
@@ -40,6 +41,8 @@ LayerItems unfused_forward(const Shape& shape, const Core& core, KernelSpec::Sof
 LayerItems unfused_backward(const Shape& shape, const Core& core, KernelSpec::Softmax softmax) {
   const Scores s{shape, core};
   const double read = read_of_a_score(softmax);
+  // In the order of autograd: through the second product first, then dropout and softmax, then the
+  // first product's two gradients.
   return {copy("attention context gradient copy", shape.tokens * core.out),
           batched_product("attention probabilities gradient", s.batch, s.rows, s.keys, core.v_dim),
           batched_product("attention value gradient", s.batch, s.keys, core.v_dim, s.rows),

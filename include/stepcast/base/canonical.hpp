@@ -5,7 +5,7 @@
 
 namespace stepcast {
 
-/// This text has one line `path=value` per key, in the order of the description, with numbers in
+/// A text with one line `path=value` per key, in the order of the description, with numbers in
 /// shortest round-trip form. Two scenarios that mean the same have the same text, however they are
 /// written.
 std::string canonical_text(const Visitor::Body& body);

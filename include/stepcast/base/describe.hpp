@@ -85,6 +85,9 @@ Choice choice(E& target, std::vector<Option> options) {
           [&target](std::size_t i) { target = static_cast<E>(i); }};
 }
 
+/// Makes a choice among the names of a table, of which the spec keeps the chosen one.
+Choice choice_of_name(std::string& target, std::vector<Option> options);
+
 /// Makes a choice of which only the first option is built, so that it has no target.
 inline Choice only_first(std::vector<Option> options) {
   return {std::move(options), [] { return std::size_t{0}; }, [](std::size_t) {}};
@@ -176,15 +179,14 @@ class Visitor {
   /// Describes a nested mapping. A missing one is visited all the same, so that its defaults
   /// and its required keys count.
   virtual void section(std::string_view key, std::string_view doc, const Body& body) = 0;
-  /// Describes a nested mapping that may be left out or be the word `none`; `present` says
-  /// whether it is there.
-  virtual void optional_section(std::string_view key, std::string_view doc, bool& present,
-                                const Body& body) = 0;
-  /// The same, where another word than `none` says that it is not there.
+  /// Describes a nested mapping that may be left out or be `word`; `present` says whether it is
+  /// there.
   virtual void section_or(std::string_view key, std::string_view doc, std::string_view word,
-                          bool& present, const Body& body) {
-    (void)word;
-    optional_section(key, doc, present, body);
+                          bool& present, const Body& body) = 0;
+  /// The same with the word `none`.
+  void optional_section(std::string_view key, std::string_view doc, bool& present,
+                        const Body& body) {
+    section_or(key, doc, "none", present, body);
   }
   /// The mapping's keys depend on the word under `key` (`kind`); `current` is the index of the
   /// alternative and is set before its body runs.
@@ -201,10 +203,27 @@ class Visitor {
   /// Describes a list of mappings that may be left out, be empty or be the word `none`.
   virtual void optional_list(std::string_view key, std::string_view doc, std::size_t size,
                              const std::function<void(std::size_t)>& resize,
-                             const std::function<void(Visitor&, std::size_t)>& body) = 0;
+                             const std::function<void(Visitor&, std::size_t)>& body) {
+    list(key, doc, size, resize, body);
+  }
   /// Describes a mapping whose keys are paths, which may be left out. The reader gives it as
   /// it stands: what its paths and values may be is checked by who asked for it.
-  virtual void paths(std::string_view key, std::string_view doc, const PathMap& map) = 0;
+  virtual void paths(std::string_view, std::string_view, const PathMap&) {}
 };
+
+/// Describes an optional mapping, which is there when the file gives it; `body` takes the visitor
+/// and the part, which begins as `fresh`. The other word than a mapping is `word`.
+template <class Part, class Body>
+void optional_part(Visitor& visitor, std::string_view key, std::string_view doc,
+                   std::optional<Part>& part, const Body& body, std::string_view word = "none",
+                   const Part& fresh = Part{}) {
+  bool present = part.has_value();
+  visitor.section_or(key, doc, word, present, [&](Visitor& v) {
+    if (!part) part = fresh;
+    body(v, *part);
+  });
+  // Schemas and key lists pass through the body of a part that is absent and must leave it so.
+  if (!present) part.reset();
+}
 
 }  // namespace stepcast

@@ -36,6 +36,7 @@ struct Node {
   Node* find(std::string_view key);
 };
 
+/// One key of a mapping, in the order of the file.
 struct Node::Entry {
   std::string key;
   Place place;

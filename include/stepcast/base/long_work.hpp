@@ -6,6 +6,7 @@
 /// nothing happens; processes of their own do not tell.
 namespace stepcast {
 
+/// Work that is about to begin, as a progress line announces it: seconds and bytes are estimates.
 struct LongWork {
   std::string what;    ///< in words that a user reads ("replaying the step")
   double seconds = 0;  ///< expected, of processor

@@ -18,10 +18,6 @@ inline constexpr std::uint32_t jitter_stream = 0, gc_stream = 1, allocator_strea
 /// rest the counter. Source: Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011.
 double normal_number(std::uint64_t seed, std::uint32_t rank, std::uint32_t stream,
                      std::uint64_t index);
-/// The same numbers for several seeds at once: `numbers[i]` is that of `seeds[i]`, to the
-/// bit.
-void normal_numbers(std::span<const std::uint64_t> seeds, std::uint32_t rank, std::uint32_t stream,
-                    std::uint64_t index, std::span<double> numbers);
 /// Uniform in [0, 1) in steps of 2^-53, and depend on the words alone likewise.
 double uniform_number(std::uint64_t seed, std::uint32_t rank, std::uint32_t stream,
                       std::uint64_t index);

@@ -40,8 +40,6 @@ class Section : public Visitor {
 
   void field(const Field& field) override;
   void section(std::string_view key, std::string_view doc, const Body& body) override;
-  void optional_section(std::string_view key, std::string_view doc, bool& present,
-                        const Body& body) override;
   void section_or(std::string_view key, std::string_view doc, std::string_view word, bool& present,
                   const Body& body) override;
   void alternatives(std::string_view key, std::string_view doc, std::size_t& current,

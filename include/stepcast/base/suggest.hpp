@@ -6,6 +6,7 @@
 
 namespace stepcast {
 
+/// ASCII letters alone: names have no others.
 std::string lower_case(std::string text);
 
 /// What may have been meant by `word`, at most three, the likeliest first: candidates that begin

@@ -26,7 +26,7 @@ std::optional<FlopsPerSecond> parse_flops_rate(std::string_view text);
 
 /// The shortest text that reads back as the same double; it never depends on the locale.
 std::string shortest(double value);
-/// This text is for people: it has three significant digits and a fitting prefix, `3.95 s`, `12.1
+/// A text for people: three significant digits and a fitting prefix, `3.95 s`, `12.1
 /// ms`, `64.0 GiB`, `25.0 GB/s`.
 std::string human(Seconds value);
 std::string human(Bytes value);

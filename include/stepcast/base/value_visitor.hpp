@@ -16,8 +16,8 @@ class ValueVisitor : public Visitor {
     body(*this);
     path_ = outer;
   }
-  void optional_section(std::string_view key, std::string_view doc, bool& present,
-                        const Body& body) override {
+  void section_or(std::string_view key, std::string_view doc, std::string_view, bool& present,
+                  const Body& body) override {
     if (present) section(key, doc, body);
   }
   void alternatives(std::string_view, std::string_view, std::size_t& current,
@@ -33,12 +33,6 @@ class ValueVisitor : public Visitor {
     for (std::size_t i = 0; i < size; ++i)
       section(std::string(key) + "." + std::to_string(i), doc, [&](Visitor& v) { body(v, i); });
   }
-  void optional_list(std::string_view key, std::string_view doc, std::size_t size,
-                     const std::function<void(std::size_t)>& resize,
-                     const std::function<void(Visitor&, std::size_t)>& body) override {
-    list(key, doc, size, resize, body);
-  }
-  void paths(std::string_view, std::string_view, const PathMap&) override {}
 
  protected:
   std::string child(std::string_view key) const {

@@ -9,10 +9,6 @@ namespace stepcast {
 /// nothing of lists and maps of paths unless the deriving class does.
 class WholeVisitor : public Visitor {
  public:
-  void optional_section(std::string_view key, std::string_view doc, bool& present,
-                        const Body& body) override {
-    section_or(key, doc, "none", present, body);
-  }
   void section_or(std::string_view key, std::string_view doc, std::string_view, bool&,
                   const Body& body) override {
     section(key, doc, body);
@@ -31,12 +27,6 @@ class WholeVisitor : public Visitor {
   void list(std::string_view, std::string_view, std::size_t,
             const std::function<void(std::size_t)>&,
             const std::function<void(Visitor&, std::size_t)>&) override {}
-  void optional_list(std::string_view key, std::string_view doc, std::size_t size,
-                     const std::function<void(std::size_t)>& resize,
-                     const std::function<void(Visitor&, std::size_t)>& body) override {
-    list(key, doc, size, resize, body);
-  }
-  void paths(std::string_view, std::string_view, const PathMap&) override {}
 
  protected:
   /// The word of `alternatives` as a field, for those that judge it.

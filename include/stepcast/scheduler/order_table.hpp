@@ -10,6 +10,7 @@
 /// An order table is a pipeline schedule of the user's own, written out unit by unit.
 namespace stepcast {
 
+/// Orders as a file writes them out, checked: each stage has the units of the shape, each once.
 struct OrderTable {
   PipelineShape shape;
   std::vector<StageOrder> orders;  ///< [stage], without order_faults()
@@ -23,6 +24,7 @@ OrderTable read_order_table(const std::string& path, const SearchPath& search);
 /// Names the keys of such a file, for its schema. It describes a draft and throws it away.
 void describe_order_file(Visitor& visitor);
 
+/// Units of one stage; `wrong` is the first word that is none, empty where all are.
 struct ParsedOrder {
   StageOrder order;
   std::string wrong;  ///< the first word that is no unit and no pair; empty = all are

@@ -29,10 +29,12 @@ struct UnitCosts {
   Seconds whole_pair() const { return pair.value_or(forward + whole_backward()); }
 };
 
+/// Begin and end of one unit, from the begin of the step [s].
 struct UnitTime {
   Seconds start, end;  ///< of a unit of a pair: those of the pair
 };
 
+/// When the units of all stages run if nothing but their order and costs counts. Times in seconds.
 struct OrderTimes {
   std::vector<std::vector<UnitTime>> units;  ///< [stage][place in its order]
   Seconds makespan;                          ///< from 0 to the end of the last unit

@@ -52,6 +52,7 @@ struct BatchShape {
 /// padding.
 using Pack = std::vector<std::int64_t>;
 
+/// The documents of one step as sequences, by replica and micro-batch. Lengths in tokens.
 struct PackedBatch {
   BatchShape shape;
   std::vector<Pack> packs;     ///< [(replica * micro_batches + micro_batch) * sequences + sequence]

@@ -14,6 +14,8 @@
 /// them: docs/models/pipeline.md.
 namespace stepcast {
 
+/// F, B, and a B that is split into the gradients of input and weights (zero bubble, arXiv
+/// 2401.10241).
 enum class UnitKind : std::uint8_t { forward, backward, backward_input, backward_weight };
 
 /// A unit is one entry of a stage's total order. `backward` is backward_input and backward_weight

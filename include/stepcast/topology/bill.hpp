@@ -7,6 +7,7 @@
 /// What a cluster costs, part by part. Model: docs/models/costs.md.
 namespace stepcast {
 
+/// So many of one part, with the price [currency] and power [W] of each.
 struct BillRow {
   const char* part;
   double count, price, power;  ///< price and power of one [currency, W]
@@ -14,6 +15,7 @@ struct BillRow {
   double watts() const { return count * power; }
 };
 
+/// All parts of a cluster that have a price or take power. docs/models/costs.md.
 struct Bill {
   std::vector<BillRow>
       rows;  ///< devices, nodes, NICs, switches, cables, super-nodes: those there are

@@ -7,6 +7,7 @@
 /// The placement says which part of the model the chunks of a stage hold.
 namespace stepcast {
 
+/// Which part of the model the chunks of a stage hold. docs/models/pipeline.md.
 enum class ChunkPlacement : std::uint8_t {
   loop,           ///< chunk c of stage s is virtual stage c * p + s
   v_shape,        ///< two chunks: virtual stages s and 2p - 1 - s; loss and input on stage 0

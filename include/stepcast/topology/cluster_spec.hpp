@@ -33,6 +33,7 @@ struct NodeRun {
   std::int64_t nodes = 1;
 };
 
+/// Devices, hosts and network of a job, as a cluster file describes them.
 struct ClusterSpec {
   std::string name;
   DeviceSpec device;

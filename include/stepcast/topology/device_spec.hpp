@@ -50,6 +50,7 @@ struct PowerSpec {
   double overhead = 1;       ///< of node and building, on the power of its devices
 };
 
+/// One accelerator. Peaks are dense and per device [FLOP/s], memory in bytes and bytes per second.
 struct DeviceSpec {
   std::string name;
   /// What rules of frameworks ask for, and the framework of scenarios that name none: words, on

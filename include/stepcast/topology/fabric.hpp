@@ -211,7 +211,7 @@ std::vector<LinkId> find_links(const Fabric& fabric, std::string_view name);
 /// block.
 LinkFaults links_of_kinds(const Fabric& fabric);
 
-/// This text is for people and has the names that the fabric has: "nic:0 to nic:15, leaf:0 to
+/// A text for people with the names that the fabric has: "nic:0 to nic:15, leaf:0 to
 /// leaf:7".
 std::string link_names(const Fabric& fabric);
 

@@ -35,9 +35,6 @@ struct Bisection {
 /// the rest, whichever leaves a device of the smaller side less. One node is halved by devices; one
 /// device has no halves (0).
 Bisection bisection(const Fabric& fabric);
-inline BytesPerSecond bisection_bandwidth(const Fabric& fabric) {
-  return bisection(fabric).bandwidth;
-}
 
 /// Writes the graph for Graphviz, with one line per vertex and directed link.
 std::string fabric_dot(const Fabric& fabric);

@@ -51,6 +51,7 @@ struct GridSpan {
 /// A digit of the expert factorisation; edp is edp_shard, fastest, times edp_replica.
 enum class ExpertDigit { none, etp, ep, edp, edp_shard, edp_replica };
 
+/// How the groups of a kind lie among the ranks, and their word in files and reports.
 struct GroupKindInfo {
   const char* name = nullptr;  ///< in reports
   GroupForm form = GroupForm::grid;

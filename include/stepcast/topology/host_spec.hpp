@@ -19,6 +19,7 @@ struct PcieTree {
   bool known() const { return switch_bandwidth.value() > 0; }
 };
 
+/// What drives the devices of a node. Times in seconds per operator, bandwidths per direction.
 struct HostSpec {
   std::int64_t devices_per_host = 8;
   OperatorClassTimes dispatch;  ///< host time per operator, eager

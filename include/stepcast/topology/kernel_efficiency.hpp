@@ -56,6 +56,7 @@ enum class AttentionGeneration {
   hand_tuned
 };
 
+/// Numbers of fused attention by library, of which a device need not have all.
 struct AttentionEfficiency {
   AttentionKernel fused;
   std::optional<AttentionKernel> flash_1, flash_2, flash_3, cudnn, flash_triton, cudnn_mxfp8,
@@ -85,6 +86,7 @@ enum class VectorKind {
   block_activation
 };
 
+/// Fractions of the memory bandwidth that kernels reach, by kind. docs/models/operators.md.
 struct MemoryEfficiency {
   double peak = 1;  ///< fraction of the HBM bandwidth that large elementwise kernels reach
   /// The same of other kinds, each in its forward pass; nothing: as `peak`.
@@ -103,6 +105,7 @@ struct MemoryEfficiency {
   double fraction(VectorKind kind) const;
 };
 
+/// How much of the peaks of a device its kernels reach, each as a fraction.
 struct EfficiencySpec {
   MatmulEfficiency matmul;
   std::optional<MatmulEfficiency> matmul_fp8;  ///< nothing: as `matmul`

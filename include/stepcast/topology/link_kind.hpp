@@ -8,6 +8,7 @@
 /// docs/adding-a-fabric.md.
 namespace stepcast {
 
+/// Kinds of links, each a block of the fabric's numbering.
 enum class LinkKind {
   mesh,
   wire,
@@ -51,6 +52,7 @@ struct LinkFamily {
   LinkOwner owner = LinkOwner::pair;
 };
 
+/// Words of a kind, and whether its links have directions.
 struct LinkKindInfo {
   const char* name = nullptr;  ///< in reports
   LinkFamily family = {};

@@ -12,6 +12,7 @@
 /// bandwidths are per direction. Forms: docs/models/collectives.md.
 namespace stepcast {
 
+/// One direction of a link: bandwidth [B/s] and latency [s].
 struct LinkSpec {
   BytesPerSecond bandwidth{0};
   Seconds latency{0};
@@ -80,12 +81,14 @@ void set_node_latency(NodeFabric& fabric, Seconds latency);
 /// Part of the bandwidth of its links that transfers reach.
 double node_efficiency(const NodeFabric& fabric);
 
+/// Nodes that a fabric of their own joins, apart from the network.
 struct SuperNodeSpec {
   std::int64_t nodes = 1;  ///< nodes of one super-node
   SwitchFabric
       fabric;  ///< one port per device; carries what leaves the node and stays in the super-node
 };
 
+/// One NIC, or its ports into several planes, which share its bandwidth.
 struct NicSpec {
   enum class Per { device, node };
   Per per = Per::device;
@@ -111,6 +114,7 @@ struct DragonflySpec {
   LinkSpec global;                  ///< one of those
 };
 
+/// What joins nodes: NICs, tiers of switches and how flows find their way.
 struct NetworkSpec {
   enum class Kind { single_switch, leaf_spine, rail_optimized, dragonfly, dragonfly_plus };
   /// How flows find an uplink of their leaf: evenly, by a hash, or the freer one of two that a hash
@@ -172,6 +176,7 @@ struct HeldCores {
   double deepep = 0, hybridep = 0;              ///< kernels of these dispatchers
 };
 
+/// A collective library by the numbers of its algorithms. docs/models/collectives.md.
 struct CollectiveLibrarySpec {
   enum class Library { hccl, nccl };
   Library library = Library::hccl;

@@ -38,7 +38,7 @@ class Placement {
   /// alone where the plan does not cut it.
   std::vector<Rank> group(GroupKind kind, Rank rank) const;
   std::uint32_t group_size(GroupKind kind) const;  ///< that of group_size() of the plan
-  /// This number is the same for two ranks iff they share the group of that kind (its smallest
+  /// A number that is the same for two ranks iff they share the group of that kind (its smallest
   /// rank).
   std::uint64_t group_key(GroupKind kind, Rank rank) const;
   /// Says whether every expert group has equally many ranks in each part that it touches.

@@ -10,6 +10,7 @@
 /// docs/models/judge.md.
 namespace stepcast {
 
+/// Hosts, links and routes of a SimGrid platform file, as far as the job's devices use them.
 struct Platform {
   struct Host {
     std::string name;  ///< `device:17`

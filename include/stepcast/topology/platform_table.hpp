@@ -11,6 +11,7 @@
 /// docs/models/platform.md.
 namespace stepcast {
 
+/// A platform as plain numbers, which one process hands to another.
 struct PlatformTable {
   struct Link {
     std::string name;  ///< as the file has it, `_UP` or `_DOWN` behind it where it has two halves

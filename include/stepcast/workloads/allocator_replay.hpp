@@ -5,6 +5,8 @@
 /// allocator keeps").
 namespace stepcast {
 
+/// What PyTorch's caching allocator keeps of one device, by replaying a step on it [bytes]. Method:
+/// docs/models/memory.md.
 struct KeptByAllocator {
   Bytes reserved{0};   ///< of segments, without weights, optimizer and gradients that never go
   Bytes gradients{0};  ///< of these, of gradients that come and go

@@ -43,12 +43,14 @@ struct LinearAttention {
   std::int64_t full_every = 0;   ///< every n-th layer has `attention` instead; 0: none has
 };
 
+/// Feed-forward of dense layers; experts have its kind and a width of their own.
 struct FeedForwardSpec {
   enum class Kind { swiglu, gelu };
   Kind kind = Kind::swiglu;
   std::int64_t hidden = 0;
 };
 
+/// Which layers have experts, how many, and how a token chooses among them. Widths in elements.
 struct ExpertSpec {
   std::int64_t first_dense = 0;  ///< layers before the first MoE layer
   std::int64_t period = 1;       ///< every period-th layer after them is an MoE layer
@@ -59,6 +61,7 @@ struct ExpertSpec {
   bool shared_gate = false;      ///< a gate of one column on the output of the shared experts
 };
 
+/// A transformer as its architecture, without batch, plan or precision. Widths in elements.
 struct ModelSpec {
   enum class Norm { rms, layer, sandwich };
   enum class Position { rope, learned, none };

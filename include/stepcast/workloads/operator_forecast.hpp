@@ -19,6 +19,7 @@ struct OperatorRequest {
 enum class OperatorBound { compute, memory, vector, launch, link, latency };
 const char* name(OperatorBound bound);
 
+/// Time of one operator on one device [s], with what bounds it. Formulas: docs/models/operators.md.
 struct OperatorForecast {
   Seconds time{0};    ///< of the kernels, without their launch
   Seconds launch{0};  ///< on the stream, beside `time`

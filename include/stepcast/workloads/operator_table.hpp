@@ -42,7 +42,6 @@ const OperatorColumnInfo& info(OperatorColumn column);
 /// The type of the elements that a kernel reads; a collective counts bytes.
 enum class ElementType { bf16, fp16, fp8, bytes };
 const char* name(ElementType type);
-inline constexpr std::size_t element_types = 4;
 
 /// The generations of attention kernels that a row may name.
 struct AttentionGenerationName {

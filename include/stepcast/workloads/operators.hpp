@@ -21,8 +21,6 @@ struct ExpertLoads;
 /// order. FLOPs, bytes and volumes with their sources: docs/models/operators.md.
 namespace stepcast {
 
-// ---- cost classes: how an operator's time follows from its work
-// -------------------------------------------
 /// The product is [m x k] x [k x n]; bytes are read and written once.
 struct MatmulWork {
   double m, n, k;
@@ -271,6 +269,7 @@ struct LayerContext {
   }
 };
 
+/// What a layer is for: its operators carry names and roles by it.
 enum class LayerKind { dense, moe, mtp };
 
 /// The three passes of one piece of the model on one rank.
@@ -292,6 +291,7 @@ struct Passes {
   double replicated_parameters = 0;
 };
 
+/// Operators of one layer on one rank, forward and backward, for one micro-batch.
 Passes transformer_layer(const LayerContext& context, LayerKind kind);
 /// The token (and learned position) embedding on the first stage.
 Passes embedding(const LayerContext& context);
@@ -322,6 +322,7 @@ Operator gradient_norm(double owned_parameters, double gradient_bytes);
 /// The operator as a stage of a fused kernel; it is not a fused one itself.
 FusedStage fused_stage(const Operator& op);
 
+/// Executed FLOPs of all operators of a list; exchanges and waits have none.
 Flops total_flops(const LayerItems& items);
 
 }  // namespace stepcast

@@ -111,6 +111,7 @@ struct AttentionScaling {
   double factor(double pairs, double tokens) const;
 };
 
+/// All that the ranks of one stage execute in a step, as templates that the order of units repeats.
 struct StageProgram {
   std::vector<Segment> segments;
   /// [segment] With documents, attention operators are segments of their own. It is empty where
@@ -199,8 +200,7 @@ double model_attention_flops_per_step(const WorkloadSpec& spec);
 /// Those of them that routed experts make when they drop no token; 0 without experts.
 double model_expert_flops_per_step(const WorkloadSpec& spec);
 
-// ---- a synthetic workload instead of a model
-// ---------------------------------------------------------------
+/// Given times of one virtual stage [s], in place of those of a model.
 struct SyntheticChunk {
   Seconds forward{0}, backward_input{0}, backward_weight{0};
 };

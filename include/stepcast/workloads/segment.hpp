@@ -11,7 +11,7 @@
 /// docs/models/segments.md.
 namespace stepcast {
 
-/// These costs are issue and execution of one operator. The main host thread spends `main`; the
+/// Costs of issue and execution of one operator. The main host thread spends `main`; the
 /// second thread takes over and spends `worker` (0 without task_queue, where it is transparent);
 /// `launch` later the compute stream may start, and works for `device`. issue_operator() is the
 /// definition. `draw` is the part of the device's power limit that it draws at the full clock:

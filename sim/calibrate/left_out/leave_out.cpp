@@ -61,6 +61,8 @@ LeaveOut every_second_size(const PartRows& rows) {
 
 std::vector<LeaveOut> ways_to_leave_out(const PartRows& rows) {
   const OperatorClass of = rows.front()->request.kind->of;
+  // Each class is cut along what a user would change next: lengths of sequences, sizes and ranks,
+  // models, weights.
   if (of == OperatorClass::attention)
     return {by_key(rows, "a length", [](const MeasuredComponent& row) {
       return shortest(row.request.shape.sequence);
@@ -198,6 +200,7 @@ std::vector<LeftOutFigures> leave_out(const std::string& folder, const SearchPat
   const ComponentLedger ledger = measure_components(folder, search);
   std::vector<LeftOutFigures> result;
   for (const MeasurementFolder& device : measurement_folders(folder, search)) {
+    // A device without a preset has nothing to fit.
     if (device.cluster == "none") continue;
     const ClusterSpec cluster = read_cluster(device.cluster, {}, search);
     for (const MeasurementTable& table : device.tables) {
@@ -205,6 +208,7 @@ std::vector<LeftOutFigures> leave_out(const std::string& folder, const SearchPat
       for (const MeasuredComponent& row : ledger.rows)
         if (row.device == device.name && row.table == table.file)
           parts[part_of(row)].push_back(&row);
+      // Numbers are fitted to a whole table, so that its size says how much a part of it weighs.
       std::size_t rows_of_table = 0;
       for (const auto& [part, rows] : parts) rows_of_table += fitted_rows(rows).size();
       for (const auto& [part, rows] : parts) leave_out_of(rows, cluster, rows_of_table, result);

@@ -92,6 +92,7 @@ AttentionKernel& attention_kernel(ClusterSpec& cluster, AttentionGeneration gene
 
 std::vector<ComponentNumber> of_attention(const ClusterSpec& cluster, AttentionGeneration kernel) {
   std::vector<ComponentNumber> all;
+  // Ranges bound the search and are wide beside any device known.
   for (const auto& [name, pass] : {std::pair{"forward.", &AttentionKernel::forward},
                                    {"backward.", &AttentionKernel::backward}}) {
     const auto part = [kernel, pass = pass](ClusterSpec& c) -> AttentionPass& {
@@ -139,6 +140,7 @@ std::vector<ComponentNumber> of_exchanges(const ClusterSpec& cluster) {
                                .add("bandwidth", 0.1, 1, &TransferSpec::bandwidth)
                                .of(cluster);
   all.insert(all.end(), of_transfer.begin(), of_transfer.end());
+  // Only devices that have the protocol have its numbers.
   if (!cluster.collectives.ll128) return all;
   const auto ll128 = [](ClusterSpec& c) -> RingProtocolSpec& { return *c.collectives.ll128; };
   const auto of_ll128 = PartNumbers<RingProtocolSpec>{"collectives.ll128.", ll128}

@@ -48,6 +48,7 @@ void work(const mpi::communicator& world, const SweepOptions& options) {
   std::optional<Sweep> sweep;
   SearchPath search;
   while (true) {
+    // The tag decides before the message is taken, since the two have different contents.
     const mpi::status order = world.probe(0, mpi::any_tag);
     if (order.tag() == no_more) {
       world.recv(0, no_more);
@@ -55,6 +56,7 @@ void work(const mpi::communicator& world, const SweepOptions& options) {
     }
     std::size_t point = 0;
     world.recv(0, to_simulate, point);
+    // Read by the first point, so that a rank without work reads no files.
     if (!sweep) {
       search = default_search_path(options.presets);
       sweep = read_sweep(options.sweep, search, options.overrides);
@@ -73,6 +75,7 @@ int reported(const Outcome& outcome) {
 int lead(const mpi::communicator& world, const SweepOptions& options) {
   const auto all = [&](SweepRun& run, const Sweep& sweep, const SearchPath& search,
                        const std::function<void(const PointDone&)>& watch) {
+    // One rank alone computes itself instead of waiting for others.
     if (world.size() == 1) return run_missing(run, sweep, 1, search, watch);
     manage(world, run, watch);
   };
@@ -98,6 +101,7 @@ int run_ranks(int argc, char** argv) {
   const mpi::communicator world;
   try {
     app.parse(argc, argv);
+    // All ranks parse the same line, and one of them is enough to say what is wrong with it.
   } catch (const CLI::ParseError& error) {
     if (world.rank() != 0) return done;
     return app.exit(error) == 0 ? done : bad_input;

@@ -104,6 +104,7 @@ std::string escaped(const std::string& text) {
       out += "&quot;";
     else if (c == '\n')
       out += "&#10;";
+    // XML 1.0 has no other control characters, not even as entities.
     else if (static_cast<unsigned char>(c) >= 0x20)
       out += c;
   }
@@ -188,6 +189,7 @@ std::string junit_xml(const std::vector<CheckResult>& results) {
       cases += "/>\n";
       continue;
     }
+    // JUnit tells what did not hold from what could not be compared.
     const char* kind = r.error.empty() ? "failure" : "error";
     (r.error.empty() ? failures : errors) += 1;
     cases += fmt::format(">\n    <{} message=\"{}\">{}</{}>\n  </testcase>\n", kind,

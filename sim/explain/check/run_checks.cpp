@@ -38,6 +38,7 @@ std::vector<CheckedValue> compare(const Scenario& scenario, const Forecast& fore
   const ExpectSpec& expect = *scenario.expect;
   const Metrics m = metrics_of(scenario, forecast);
   std::vector<CheckedValue> values;
+  // Only what the file expects is compared.
   const auto add = [&](std::string key, const std::optional<Expectation>& expected,
                        std::optional<double> found) {
     if (expected) values.push_back({std::move(key), *expected, found});
@@ -97,6 +98,7 @@ Json to_json(const CheckResult& r) {
 }
 
 CheckResult from_json(const Json& json) {
+  // By position, as the worker of the same build wrote it.
   CheckResult r{.name = json[0], .error = json[1], .bad_input = json[2]};
   for (const Json& v : json[3]) {
     r.values.push_back({v[0], {v[1], v[2], v[3]}, {}, v[5]});
@@ -216,6 +218,7 @@ std::vector<CheckResult> run_checks(const std::vector<std::string>& files, int w
 std::string check_json(const std::vector<CheckResult>& results) {
   Json checks = Json::array();
   for (const CheckResult& r : results) {
+    // Texts beside the numbers, so that pages round as the table does.
     Json values = Json::array();
     for (const CheckedValue& v : r.values) {
       const ValueWords words = words_of(v);

@@ -117,16 +117,19 @@ std::string updated_text(const CheckResult& result, const SearchPath& search) {
   std::string text = read_document_text(result.file, search);
   const Node root = load_document_text(text, result.file, search);
   std::vector<Replacement> list = replacements(result, root, text);
+  // From the end, so that earlier places stay valid.
   std::ranges::sort(list, std::greater<>{},
                     [](const Replacement& r) { return std::pair(r.place.line, r.place.column); });
   std::vector<Diagnostic> wrong;
   for (const Replacement& r : list) {
     const Place& place = r.place;
+    // The value would have to change in a file that other scenarios extend.
     if (place.file != result.file) {
       wrong.push_back({place, r.path, "comes from a file that is extended, update that file"});
       continue;
     }
     const std::size_t offset = offset_of(text, place);
+    // A value that is quoted, or an anchor, is not replaced blindly.
     const bool there = offset < text.size() && text.compare(offset, r.old.size(), r.old) == 0;
     if (!there || !r.plain) {
       wrong.push_back(
@@ -136,6 +139,7 @@ std::string updated_text(const CheckResult& result, const SearchPath& search) {
     text.replace(offset, r.old.size(), r.text);
   }
   if (!wrong.empty()) throw InputError(std::move(wrong));
+  // Added once: a breakdown that is there was replaced with the rest.
   if (node_at(root, "expect.breakdown") != nullptr || result.breakdown.empty()) return text;
   return edited_document(text, result.file, {"expect.breakdown=" + breakdown_text(result)});
 }

@@ -67,6 +67,7 @@ std::string block(const std::vector<DiffSide>& sides, std::size_t from, std::siz
                                  [](std::size_t i) { return letter(i) + " - A"; });
   for (const PartRow& part : part_rows(sides)) text += times_line(part.name, part.values, from, to);
   text += times_line("step time", step_times(sides), from, to);
+  // Side A has no change against itself; others have theirs in per cent, ratios of it in points.
   const double first = sides[0].step_time;
   text += line(
       "  of A", from, to, [](std::size_t) { return ""; },
@@ -138,6 +139,7 @@ std::vector<PartRow> part_rows(const std::vector<DiffSide>& sides) {
     for (const DiffSide& side : sides) row.values.push_back(side.parts[p]);
     double longest = 0;
     for (const DiffSide& side : sides) longest = std::max(longest, side.step_time);
+    // Parts that are nothing in every side get no row.
     if (std::ranges::any_of(row.values,
                             [&](const auto& v) { return v.value_or(0) > least_part * longest; }))
       rows.push_back(std::move(row));
@@ -194,6 +196,7 @@ std::string compare_markdown(const std::vector<DiffSide>& sides, InputList input
     times.add(std::move(cells));
   }
   std::string text = what.markdown() + "\n" + times.markdown();
+  // The list of inputs is short unless asked for all: keys that follow from others are left out.
   const bool all = inputs == InputList::all;
   text += markdown_rows("input", all ? differing_inputs(sides) : shown_inputs(sides).rows,
                         sides.size());

@@ -24,6 +24,7 @@ std::string common_currency(const std::vector<DiffSide>& sides) {
 
 std::vector<CostRow> cost_rows(const std::vector<DiffSide>& sides) {
   if (std::ranges::none_of(sides, [](const DiffSide& s) { return s.cost.has_value(); })) return {};
+  // One currency goes into the head; several stand beside each number and are not compared.
   const std::string currency = common_currency(sides);
   const std::string unit = currency.empty() ? "" : ", " + currency;
   CostRow step{"cost of a step" + unit, {}, {}}, tokens{"million tokens" + unit, {}, {}};
@@ -38,6 +39,7 @@ std::vector<CostRow> cost_rows(const std::vector<DiffSide>& sides) {
     add(tokens, side,
         side.cost && side.cost->token ? std::optional{million * *side.cost->token} : std::nullopt);
   }
+  // Given times have no tokens.
   const bool synthetic = std::ranges::none_of(tokens.values, [](const auto& v) { return !!v; });
   return synthetic ? std::vector{step} : std::vector{step, tokens};
 }

@@ -51,6 +51,7 @@ std::vector<InputRow> differing_inputs(const std::vector<DiffSide>& sides) {
   std::vector<std::map<std::string, std::string>> maps;
   for (const DiffSide& side : sides) maps.emplace_back(side.inputs.begin(), side.inputs.end());
   std::vector<InputRow> rows;
+  // Keys in the order of the first side that has them, so that rows follow the reference page.
   std::set<std::string> seen;
   for (const DiffSide& side : sides) {
     for (const auto& [path, unused] : side.inputs) {
@@ -70,6 +71,7 @@ std::vector<InputRow> differing_inputs(const std::vector<DiffSide>& sides) {
 std::vector<InputRow> differing_layers(const std::vector<DiffSide>& sides) {
   std::size_t stages = 0;
   for (const DiffSide& side : sides) {
+    // Results of older versions say nothing of layers.
     if (side.layers.empty()) return {};
     stages = std::max(stages, side.layers.size());
   }

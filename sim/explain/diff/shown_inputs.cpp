@@ -121,6 +121,8 @@ bool is_rounding(const InputRow& row) {
 }
 
 InputRow with_units(const InputRow& row) {
+  // Few digits if they tell the values apart, all of them otherwise, and the text as written where
+  // even these do not.
   for (const Digits digits : {Digits::few, Digits::all}) {
     InputRow out{row.path, {}};
     std::set<std::optional<std::string>> texts;
@@ -202,6 +204,7 @@ std::string pairs_line(const DiffSide& before, const DiffSide& after,
 ShownInputs shown_inputs(const std::vector<DiffSide>& sides) {
   ShownInputs shown;
   Bundles bundles{sides};
+  // Without sources nothing can be left out: what nobody wrote and what a user wrote look alike.
   const bool sourced =
       std::ranges::all_of(sides, [](const DiffSide& side) { return !side.sources.empty(); });
   std::vector<InputRow> rows;
@@ -216,6 +219,7 @@ ShownInputs shown_inputs(const std::vector<DiffSide>& sides) {
     else
       ++shown.followed;
   }
+  // A preset that differs is one row with the number of its keys.
   for (const Bundle& bundle : bundles.all()) {
     InputRow row = bundle.row;
     if (bundle.keys > 0) row.path += fmt::format(" ({})", keys_text(bundle.keys));

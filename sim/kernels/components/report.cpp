@@ -40,6 +40,7 @@ ReportTable groups_table(const ComponentLedger& ledger) {
        number_column("rows"), number_column("mean"), number_column("bias"), number_column("worst"),
        number_column("rows with excluded"), number_column("mean"), number_column("bias")});
   for (const ComponentGroup& g : component_groups(ledger)) {
+    // The figure with excluded rows is shown only where there are such.
     const ErrorFigures all = has_excluded(g) ? g.all : ErrorFigures{};
     table.add({g.device, g.kind, g.size, std::string(name(g.use)), std::to_string(g.judged.rows),
                mean_text(g.judged), bias_text(g.judged), worst_text(g.judged),

@@ -24,6 +24,7 @@ void describe(Visitor& visitor, MeasurementFolder& folder) {
       [&](Visitor& v, std::size_t i) {
         MeasurementTable& t = folder.tables[i];
         v.field({"file", &t.file, "name of the CSV file", any_number(), true});
+        // Source, state and licence are required: a table without them could not be checked.
         v.field({"source", &t.source, "repository or page", any_number(), true});
         v.field({"commit", &t.commit, "state of the source", any_number(), true});
         v.field({"licence", &t.licence, "of the source", any_number(), true});

@@ -37,6 +37,7 @@ void describe(Visitor& visitor, KindResiduals& spec) {
   describe(visitor, spec.range);
   visitor.field({"types", &spec.types, "of operands that were measured", any_number(), true});
   visitor.field({"generations", &spec.generations, "of attention that were measured"});
+  // Between these sizes a residual is one of interpolation; beyond them the range says so.
   visitor.section("least", "smallest sizes that were measured",
                   [&](Visitor& v) { describe(v, spec.least); });
   visitor.section("most", "largest sizes that were measured",
@@ -50,6 +51,7 @@ void describe(Visitor& visitor, OperatorResiduals& spec) {
                   [&](Visitor& v) { describe(v, common.together); });
   visitor.section("widest", "the widest range of all kinds",
                   [&](Visitor& v) { describe(v, common.widest); });
+  // Both are in each file; absent is only a scenario without any.
   visitor.list(
       "residuals", "by device and kind", spec.kinds.size(),
       [&](std::size_t size) { spec.kinds.resize(size); },
@@ -146,6 +148,7 @@ OperatorResiduals read_residuals(const std::string& path, const SearchPath& sear
   Section section{root, {}, reading};
   describe(section, residuals);
   section.finish();
+  // Kinds are the words of the operator command, which may change between versions.
   for (const KindResiduals& known : residuals.kinds)
     if (find_operator_kind(known.kind) == nullptr)
       reading.report({path}, "residuals",

@@ -185,6 +185,7 @@ KernelProfile read_kernel_profile(const std::string& path) {
       chrome_name(profile.file) ? read_chrome_rows(profile.file) : read_table_rows(profile.file);
   if (rows.empty())
     refuse(profile.file, 1, "holds no kernels: nothing was profiled, or its end is missing");
+  // Profilers record kernels before and behind the steps, too.
   drop_without_step(rows);
   std::map<std::string, std::vector<TracedKernel>> steps;
   for (const ProfileRow& row : rows) {
@@ -194,6 +195,7 @@ KernelProfile read_kernel_profile(const std::string& path) {
                  ", allowed: the profile of one rank");
     steps[row.step].push_back(row.kernel);
   }
+  // Files need not be in the order of time.
   std::vector<std::vector<TracedKernel>> lists;
   for (auto& [step, kernels] : steps) {
     std::ranges::stable_sort(kernels, {}, &TracedKernel::start);

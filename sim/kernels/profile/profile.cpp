@@ -110,6 +110,7 @@ std::string profile_folder(const std::string& folder) {
 void read_profile(const std::string& given, Profile& profile) {
   const std::string folder = profile_folder(given);
   using Reader = void (*)(const std::string&, Profile&);
+  // Each file may be missing; a profiler writes what its settings ask for.
   static constexpr std::pair<const char*, Reader> readers[] = {
       {"kernel_details.csv", read_kernel_details},
       {"op_statistic.csv", read_op_statistic},
@@ -122,6 +123,7 @@ void read_profile(const std::string& given, Profile& profile) {
     reader(path.string(), profile);
     any = true;
   }
+  // Tables of nccl-tests and hccl_test are beside them or alone.
   const std::vector<fs::path> tables = files_in(folder, ".txt");
   for (const fs::path& table : tables) read_collective_table(table, profile);
   if (!any && tables.empty())

@@ -234,9 +234,11 @@ std::string idle_text(const Counted& forecast, const Counted& profile) {
 }  // namespace
 
 ProfileComparison compare_profile(const KernelTrace& forecast, const KernelProfile& profile) {
+  // A profile without marks of steps has no gaps or idle times that could be compared.
   const bool whole = profile.trace.step > 0;
   const Counted a = count(forecast, whole), b = count(profile.trace, whole);
   ProfileComparison result{a.side, b.side, {}, {}};
+  // Classes of either side, as a forecast may lack a kernel that was measured.
   std::map<std::string, bool> classes = a.communicates;
   classes.insert(b.communicates.begin(), b.communicates.end());
   for (const auto& entry : classes) {
@@ -251,6 +253,7 @@ ProfileComparison compare_profile(const KernelTrace& forecast, const KernelProfi
   result.causes.push_back({Kind::idle, {}, b.side.idle - a.side.idle, idle_text(a, b)});
   result.causes.push_back(
       {Kind::overlap, {}, a.beside - b.beside, "kernels run beside each other"});
+  // Largest first, by their size and not their sign.
   std::erase_if(result.causes, [](const ProfileCause& c) { return c.change == 0; });
   std::ranges::stable_sort(result.causes, std::greater<>{},
                            [](const ProfileCause& c) { return std::abs(c.change); });

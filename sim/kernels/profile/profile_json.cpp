@@ -261,6 +261,8 @@ void read_communication(const std::string& path, Profile& profile) {
 std::vector<ProfileRow> read_chrome_rows(const std::string& path) {
   const std::string text = read_profile_text(path);
   ChromeReader reader;
+  // A trace is read as a stream, since it can be larger than memory would hold as a tree; a byte is
+  // turned into a line only for an error.
   const auto refuse = [&](std::size_t byte, const std::string& message) {
     const std::string_view before = std::string_view(text).substr(0, byte);
     const auto line = static_cast<int>(1 + std::ranges::count(before, '\n'));
@@ -272,6 +274,7 @@ std::vector<ProfileRow> read_chrome_rows(const std::string& path) {
     refuse(reader.failed_at, ends ? "ends within the trace: the file is empty or truncated"
                                   : "is no JSON: " + reader.failure);
   }
+  // In this order, since each of them follows from the one before.
   if (!reader.events)
     refuse(0, "has no traceEvents, allowed: a Chrome trace of PyTorch's profiler");
   if (!reader.wrong.empty()) refuse(reader.wrong_at, reader.wrong);

@@ -22,6 +22,7 @@ CsvTable::CsvTable(const std::string& path)
 
 CsvTable::CsvTable(const std::string& path, std::string_view text) : path_{path} {
   for (CsvRecord& record : parse_csv(text, path)) {
+    // Profilers pad their cells.
     for (std::string& cell : record.cells) cell = std::string(trimmed(cell));
     if (header_.empty()) {
       header_ = std::move(record.cells);

@@ -134,7 +134,6 @@ TEST(Pairs, SayHowOftenASignWasRightByKindAndSize) {
   EXPECT_FALSE(pairs_like(pairs, "plan", 1.3)) << "no pair of that size";
   EXPECT_FALSE(pairs_like(pairs, "plan", 1));
   EXPECT_FALSE(pairs_like({}, "plan", 2));
-  EXPECT_EQ(least_told(pairs, "plan"), 0.05);
 }
 
 TEST(Pairs, KindsAreThoseOfKeys) {

@@ -67,9 +67,6 @@ TEST(SpeedProfile, HoldsAFactorFromItsDateToTheNext) {
   EXPECT_EQ(p.factor_at(0), 1);
   EXPECT_EQ(p.factor_at(10), 2);
   EXPECT_EQ(p.factor_at(20), 1);
-  EXPECT_EQ(p.next_change(0), 10);
-  EXPECT_EQ(p.next_change(10), 20);
-  EXPECT_EQ(p.next_change(20), infinity);
   EXPECT_EQ(p.end_of(0, 9), 9);
   EXPECT_EQ(p.end_of(0, 12), 14);   // 10 at full speed, 2 at half
   EXPECT_EQ(p.end_of(12, 10), 26);  // 4 until 20, then 6
@@ -82,8 +79,6 @@ TEST(SpeedProfile, RepeatsFromItsFirstDate) {
   for (int k = 0; k < 5; ++k) {
     EXPECT_EQ(p.factor_at(100 + 4 * k), 3);
     EXPECT_EQ(p.factor_at(103 + 4 * k), 1);
-    EXPECT_EQ(p.next_change(100 + 4 * k), 103 + 4 * k);
-    EXPECT_EQ(p.next_change(103 + 4 * k), 104 + 4 * k);
   }
   // A period does 1 + 1 of work.
   EXPECT_EQ(p.end_of(100, 2e6), 100 + 4e6);
@@ -109,18 +104,6 @@ TEST(SpeedProfile, AgreesWithStepping) {
   }));
 }
 
-TEST(SpeedProfile, ChangesAtTheNextChangeAndNotBefore) {
-  EXPECT_TRUE(rc::check([] {
-    const auto throttling = any_throttling();
-    const SpeedProfile p = profile_of(throttling);
-    const double start = quarters(0, 400), next = p.next_change(start);
-    RC_ASSERT(next > start);
-    for (double now = start; now < std::min(next, start + 50); now += step)
-      RC_ASSERT(p.factor_at(now) == p.factor_at(start));
-    if (next < infinity) RC_ASSERT(p.factor_at(next) == factor_by_definition(throttling, next));
-  }));
-}
-
 TEST(SpeedProfile, WorkAddsUpForAnyNumbers) {
   const auto real = [](double low, double high) {
     return low + (high - low) * (*rc::gen::inRange(0, 1000003)) / 1000003;
@@ -133,7 +116,6 @@ TEST(SpeedProfile, WorkAddsUpForAnyNumbers) {
     const double whole = p.end_of(start, a + b), halves = p.end_of(p.end_of(start, a), b);
     RC_ASSERT(std::abs(whole - halves) <= 1e-10 * whole);
     RC_ASSERT(p.end_of(start, 0) == start);
-    RC_ASSERT(p.next_change(start) > start);
   }));
 }
 

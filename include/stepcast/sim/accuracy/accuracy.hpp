@@ -68,6 +68,7 @@ struct RowForecast {
 /// Forecasts of all scenarios, each in a process of its own, in their order.
 std::vector<RowForecast> forecast_all(const std::vector<const Scenario*>& scenarios, int workers);
 
+/// One published step beside its forecast. Times in seconds, memory in bytes.
 struct MeasuredRow {
   std::string name, family, file, device, framework;
   std::string hardware;  ///< hardware_id() of the device
@@ -126,6 +127,7 @@ std::vector<ScriptRow> measure_by_script(const std::string& folder,
                                          const std::vector<Difference>& differences,
                                          const SearchPath& search, int workers);
 
+/// All published steps, ratios and differences from scripts.
 struct Ledger {
   std::vector<MeasuredRow> rows;
   std::vector<Ratio> ratios;
@@ -164,6 +166,7 @@ struct MemoryFigures {
 };
 std::vector<MemoryFigures> memory_figures(const Ledger& ledger);
 
+/// The ledger as tables for people.
 std::string ledger_text(const Ledger& ledger);
 std::string ledger_json(const Ledger& ledger);
 /// Tables for docs/accuracy.md; the first line is the overall figure that `read_overall`

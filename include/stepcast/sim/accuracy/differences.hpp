@@ -18,6 +18,7 @@ std::string_view name(DifferenceKind kind);
 /// Stands for a key that is not written.
 inline constexpr std::string_view unset_word = "unset";
 
+/// One key on which a row and its script differ, or that the script says and no key can.
 struct DifferingKey {
   std::string key;      ///< path in the scenario
   std::string ledger;   ///< YAML: what the rows have, or `unset`

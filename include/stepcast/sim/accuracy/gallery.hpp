@@ -58,6 +58,7 @@ struct Technique {
   Place place;  ///< of the key `technique` in the file
 };
 
+/// A paper, report or page, by the word that its rows name it with.
 struct GallerySource {
   std::string key, name;
 };
@@ -110,6 +111,7 @@ GalleryFigures figures(const Gallery& gallery);
 /// Says of each row whether it counts.
 std::vector<bool> counted_rows(const Gallery& gallery);
 
+/// Rows with verdicts, and how many of them count, for people.
 std::string gallery_text(const Gallery& gallery);
 std::string gallery_json(const Gallery& gallery);
 /// The tables of docs/papers.md; `read_counted` finds their first figure again.

@@ -8,6 +8,7 @@
 /// framework.
 namespace stepcast {
 
+/// Whether a plain question names the framework of its row or takes that of the device.
 enum class PlainFramework { named, assumed };
 
 /// The document of a row with the keys of a question alone: cluster, model, plan, sizes, precision,
@@ -30,6 +31,7 @@ std::vector<std::string> plain_sources(const std::vector<PlainRow>& rows);
 ErrorFigures plain_figures(const std::vector<PlainRow>& rows, MeasuredRow PlainRow::*side,
                            const std::string& source);
 
+/// Errors of plain questions by source, for people.
 std::string plain_text(const std::vector<PlainRow>& rows);
 /// `{"plain": {"ledger": FIGURES, "named": ..., "assumed": ..., "sources": [...]}}`
 std::string plain_json(const std::vector<PlainRow>& rows);

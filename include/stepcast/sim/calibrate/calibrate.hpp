@@ -34,6 +34,7 @@ std::span<const FittedNumber> numbers_of_steps(std::size_t rows);
 using Residuals =
     std::function<std::vector<std::vector<double>>(const std::vector<std::vector<double>>&)>;
 
+/// Parameters within a box, and weights of the rows that they are fitted to.
 struct FitProblem {
   std::vector<double> start, low, high;  ///< per parameter; the box
   std::vector<double> weights;           ///< per row
@@ -44,6 +45,7 @@ struct FitProblem {
   int rounds = 60;  ///< at most
 };
 
+/// Fitted numbers, with how well measurements tell them apart.
 struct FitResult {
   std::vector<double> point;
   std::vector<double> residuals;
@@ -82,6 +84,7 @@ struct FittedValue {
   Identified identified;
 };
 
+/// A fit of the numbers of devices to published steps: before, after, and by row.
 struct Calibration {
   std::vector<FittedValue> values;
   std::vector<double> singular_values;
@@ -97,6 +100,7 @@ Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
                                    const std::optional<ClusterSpec>& start, int workers,
                                    std::size_t numbers = 4);
 
+/// The fit as tables for people.
 std::string calibration_text(const Calibration& calibration);
 /// A part of a cluster file that a preset extends, each number with `source: fitted`. It
 /// extends `base` itself, unless that is empty.

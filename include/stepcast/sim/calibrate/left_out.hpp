@@ -41,6 +41,7 @@ std::vector<LeftOutFigures> leave_out(const std::string& folder, const SearchPat
 /// The mean of the mean absolute errors of unseen rows of all that was fitted again [fraction].
 double overall(const std::vector<LeftOutFigures>& all);
 
+/// Errors of parts that a fit had not seen, as a table for people.
 std::string left_out_text(const std::vector<LeftOutFigures>& all);
 /// A table for docs/components.md; `read_left_out` finds its first figure again.
 std::string left_out_markdown(const std::vector<LeftOutFigures>& all);

@@ -16,6 +16,7 @@ struct TypeQuality {
   double share = 0;                          ///< of the type's device time that samples explain
 };
 
+/// Numbers of a cluster that follow from a profile, and how well they explain its kernels.
 struct ProfileCalibration {
   std::vector<FittedValue> values;  ///< only what the samples see
   std::vector<double> singular_values;
@@ -30,6 +31,7 @@ Seconds sample_time(const Sample& sample, const ClusterSpec& cluster);
 /// samples.
 ProfileCalibration calibrate_from_profile(const Profile& profile, const ClusterSpec& cluster);
 
+/// The fit and what of the profile was not used, as tables for people.
 std::string profile_text(const ProfileCalibration& calibration, const Profile& profile);
 /// A cluster file that extends `base`, with every fitted number as `source: fitted`.
 std::string profile_yaml(const ProfileCalibration& calibration, const std::string& base,

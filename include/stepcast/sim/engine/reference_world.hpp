@@ -11,6 +11,8 @@
 /// (docs/models/judge.md).
 namespace stepcast {
 
+/// Hosts, links and activities of SimGrid alone, for the judge: one per process, as SimGrid's clock
+/// is.
 class ReferenceWorld {
  public:
   virtual ~ReferenceWorld() = default;

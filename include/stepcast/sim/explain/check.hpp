@@ -48,7 +48,7 @@ std::vector<CheckResult> run_checks(const std::vector<std::string>& files, int w
                                     const SearchPath& search,
                                     const std::vector<std::string>& overrides = {});
 
-/// This text is for people: it has a line per file, and why where one fails; then what became of
+/// A text for people: a line per file, and why where one fails; then what became of
 /// all.
 /// With pairs it says of a step time that is off how such differences were told.
 std::string check_table(const std::vector<CheckResult>& results,

@@ -10,6 +10,7 @@
 /// (docs/explain.md).
 namespace stepcast {
 
+/// Time that the critical path spends on one thing [s].
 struct PathShare {
   std::string name;
   double seconds = 0;
@@ -70,6 +71,7 @@ struct Bound {
   double step_time = 0;  ///< [s]
 };
 
+/// A forecast looked into: its critical path, what its numbers are worth, and its bounds.
 struct Explanation {
   double step_time = 0;
   std::string headline;  ///< that of the run

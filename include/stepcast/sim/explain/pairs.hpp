@@ -35,9 +35,6 @@ struct PairCount {
 std::optional<PairCount> pairs_like(const std::vector<PublishedPair>& pairs,
                                     const std::string& kind, double ratio);
 
-/// Below this difference pairs of the kind cannot be told; 0 where all can.
-double least_told(const std::vector<PublishedPair>& pairs, const std::string& kind);
-
 /// "Of 12 published pairs like it (recomputation, forecast to differ by 2 to 5 %) 7 had the right
 /// sign: too close to call"; empty without pairs.
 std::string pairs_sentence(const std::vector<PublishedPair>& pairs, const std::string& kind,

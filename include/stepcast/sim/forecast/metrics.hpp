@@ -5,7 +5,7 @@
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 
-/// These figures follow from a forecast, for every form of report. Definitions: docs/formats.md.
+/// Figures that follow from a forecast, for every form of report. Definitions: docs/formats.md.
 namespace stepcast {
 
 /// Whether the fullest stage fits its device; tight: measured peaks of such forecasts lie on both
@@ -29,6 +29,7 @@ std::string why_plain(const Scenario& scenario);
 /// The range of its step; `interval` is its cluster's.
 const ClassRange& step_range(const Scenario& scenario, const ForecastInterval& interval);
 
+/// The metrics of docs/formats.md. Times in seconds, rates per second, ratios as fractions.
 struct Metrics {
   double step_time = 0, samples_per_s = 0;
   double tokens_per_s = 0, tokens_per_s_per_device = 0;  ///< these and the next are of a model only

@@ -7,6 +7,7 @@
 /// What a step costs, from the prices of a cluster. Model: docs/models/costs.md.
 namespace stepcast {
 
+/// Price of one step in the currency of the cluster, and its energy [J].
 struct StepCost {
   double step = 0;  ///< [currency]
   double joules = 0;

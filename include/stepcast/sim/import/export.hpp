@@ -7,6 +7,7 @@
 /// The way back: a scenario as a launch file of a framework (docs/formats/launch_files.md).
 namespace stepcast {
 
+/// A launch file, or the keys that its framework has no way to say.
 struct LaunchExport {
   std::string text;                  ///< the launch file, with its devices
   std::vector<std::string> lacking;  ///< keys that the framework cannot say, or says otherwise

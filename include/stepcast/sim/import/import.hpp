@@ -10,6 +10,7 @@
 /// Launch files of training frameworks become scenarios: docs/formats/launch_files.md.
 namespace stepcast {
 
+/// What is known beside a launch file, from the command line or the key `launch`.
 struct ImportOptions {
   std::string from;                           ///< a name of import_kinds(); empty: guessed
   std::optional<std::int64_t> devices;        ///< instead of what the file says
@@ -21,6 +22,7 @@ struct ImportOptions {
   std::vector<std::string> environment = {};  ///< `NAME=VALUE`, which a script finds set
 };
 
+/// A launch file as the text of a scenario, with what was met and is not in it.
 struct ImportedScenario {
   std::string text;                   ///< the scenario as YAML; comments name the flag behind a key
   std::vector<std::string> warnings;  ///< what was met and is not in it, each with its place

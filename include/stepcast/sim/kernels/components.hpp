@@ -43,6 +43,7 @@ MeasurementFolder read_measurements(const std::string& path, const SearchPath& s
 std::vector<MeasurementFolder> measurement_folders(const std::string& folder,
                                                    const SearchPath& search);
 
+/// One row of a measured table beside its forecast. Times in seconds.
 struct MeasuredComponent {
   std::string device, table;  ///< folder and file
   const OperatorKind* kind = nullptr;
@@ -67,6 +68,7 @@ struct LeftOutTable {
   std::size_t rows = 0;
 };
 
+/// All rows of the tables, and those that no cluster file can forecast.
 struct ComponentLedger {
   std::vector<MeasuredComponent> rows;
   std::vector<LeftOutTable> left_out;
@@ -89,6 +91,7 @@ struct ComponentGroup {
 /// kinds there is one of all of them.
 std::vector<ComponentGroup> component_groups(const ComponentLedger& ledger);
 
+/// The ledger as tables for people: by device and kind, then what was excluded.
 std::string components_text(const ComponentLedger& ledger);
 std::string components_json(const ComponentLedger& ledger);
 /// Tables for docs/components.md; the first line is the overall figure that

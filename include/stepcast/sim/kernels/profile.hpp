@@ -21,6 +21,7 @@ struct Sample {
   Seconds time{0};
 };
 
+/// What the folders of one profile say: samples to fit to, and the parts of its step [s].
 struct Profile {
   std::vector<Sample> samples;
   /// The device time per operator type [s] (op_statistic.csv), for the share that samples

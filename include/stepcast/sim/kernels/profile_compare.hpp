@@ -57,6 +57,8 @@ struct ProfileSide {
   double idle = 0;       ///< nothing runs, for longer
 };
 
+/// One reason for which the profiled step differs from its forecast; `change` is profile minus
+/// forecast [s].
 struct ProfileCause {
   enum class Kind { slower, launches, waiting, gaps, idle, overlap };
   Kind kind;
@@ -65,6 +67,7 @@ struct ProfileCause {
   std::string text;   ///< for people
 };
 
+/// A forecast (A) beside a profile (B), by part of the step, class of kernel and cause.
 struct ProfileComparison {
   ProfileSide forecast, profile;
   std::vector<ClassComparison> classes;  ///< by change of time, largest first

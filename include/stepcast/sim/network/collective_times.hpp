@@ -13,6 +13,7 @@
 /// The times of collectives when nothing else uses the network, each planned once.
 namespace stepcast {
 
+/// Times of collectives by group and bytes, each planned once and kept.
 class CollectiveTimes {
  public:
   CollectiveTimes(const ClusterSpec& cluster, CollectiveChoice choice)

@@ -91,6 +91,7 @@ struct NetworkLink {
   std::vector<std::pair<std::uint32_t, double>> loads;
 };
 
+/// Rank classes of a job with the calls, transfers and links that they use. docs/models/folding.md.
 struct NetworkMap {
   RankClasses classes;
   std::vector<double> bandwidths;  ///< of link classes [B/s]
@@ -109,6 +110,7 @@ struct NetworkMap {
   }
 };
 
+/// What a map is made of; all of it must outlive the call.
 struct NetworkMapInput {
   const Placement& placement;
   const Fabric& fabric;

@@ -84,6 +84,7 @@ struct PlanBase {
 
 class PointClasses;
 
+/// All points of a plan: bases times dimensions, with what every point of it shares.
 struct PlanSpace {
   std::string file;
   std::vector<std::string> overrides;  ///< of the command line, before those of a point
@@ -232,6 +233,7 @@ struct PlanComparison {
   double difference() const;  ///< their sum: below 0 the winner is faster
 };
 
+/// What a search found, and how far that is proven.
 struct PlanResult {
   std::vector<PlanMeasure> measures;  ///< of the frontier
   std::vector<PlanPoint> best;        ///< simulated, the best first

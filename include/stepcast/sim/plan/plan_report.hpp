@@ -31,6 +31,7 @@ std::size_t finalists_within(const PlanSpace& space, const PlanResult& result);
 /// Says whether the best simulated point is known to be the best of all.
 std::string proof_text(const PlanSpace& space, const PlanResult& result);
 
+/// How much of a result the table shows.
 enum class PlanDetail {
   brief,  ///< the answer, five rows and the proof; what the objective or seeds ask for
   all     ///< with all rows, placements, the frontier and the counts per reason

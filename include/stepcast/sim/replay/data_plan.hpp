@@ -23,10 +23,11 @@ struct AttentionLoads {
   /// The share of the pairs of whole sequences, over all ranks and micro-batches.
   double mean_pairs() const;
   double mean_tokens() const;
-  /// These loads are the same work in all slots.
+  /// Loads that are the same work in all slots.
   AttentionLoads evened() const;
 };
 
+/// Documents of one step as packed, and the attention that they give each rank and micro-batch.
 struct DataPlan {
   PackedBatch batch;
   AttentionLoads loads;

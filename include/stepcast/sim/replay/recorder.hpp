@@ -34,8 +34,6 @@ class Recorder {
   void give_cores(std::uint32_t r, const Clocks& before, const Clocks& after,
                   std::uint32_t communication);
   void sync(std::uint32_t r, const Clocks& before, const Clocks& after, double copied);
-  /// Notes what moved the clocks since the last entry.
-  void catch_up(std::uint32_t r, const Clocks& now);
 
   void piece(std::uint32_t r, const Recording::Piece& piece);
 

@@ -29,9 +29,6 @@ struct SpeedProfile {
   bool steady() const { return changes.size() <= 1; }
   /// The factor at `time` >= 0 [s]; a change holds from its own date on.
   double factor_at(double time) const;
-  /// The first date after `time` at which the factor may change [s]; it is infinity when it
-  /// never does.
-  double next_change(double time) const;
   /// Work of `device` seconds at factor 1 that begins at `start` >= 0 ends here [s]: where the
   /// integral of 1 / factor from `start` is `device`.
   double end_of(double start, double device) const;

@@ -18,6 +18,7 @@ struct TracedKernel {
   double start = 0, duration = 0;  ///< since the start of the step, or as a profiler counts [s]
 };
 
+/// Kernels of one rank in one step, in the order of their begins. Times in seconds.
 struct KernelTrace {
   std::vector<TracedKernel> kernels;  ///< by start
   double step = 0;                    ///< from the end of the step before to the end [s]

@@ -10,6 +10,7 @@
 /// The keys of a file say what it is.
 namespace stepcast {
 
+/// Kinds of files, told by their keys (file_kind()).
 enum class FileKind {
   scenario,
   check,  ///< a scenario that also says what to expect
@@ -28,6 +29,7 @@ enum class FileKind {
   hugging_face,  ///< config.json of a checkpoint, a format that is not ours
 };
 
+/// Words of a kind, for commands and messages.
 struct FileKindInfo {
   FileKind kind;
   std::string_view name;     ///< `plan`, as `stepcast schema` takes it

@@ -4,6 +4,7 @@
 
 namespace stepcast {
 
+/// Whether a number is rounded for people or shown as it is.
 enum class Digits { few, all };
 
 /// The value of a key of a scenario as people write it. `path` and `value` are those of a line of

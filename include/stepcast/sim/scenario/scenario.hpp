@@ -30,6 +30,7 @@ struct SimulateSpec {
   Sharing sharing = Sharing::automatic;
 };
 
+/// What a value should be, in SI units, and how far it may be off.
 struct Expectation {
   double value = 0;         ///< in SI units
   double tolerance = 0.01;  ///< of the value when `relative`, otherwise in SI units
@@ -96,7 +97,7 @@ struct Scenario {
   std::vector<StageOrder> orders() const;
 };
 
-/// This reads, merges and checks. Throws InputError with every error of the file at once.
+/// Reads, merges and checks. Throws InputError with every error of the file at once.
 /// `overrides` are `path.to.key=value` texts.
 Scenario read_scenario(const std::string& path, const std::vector<std::string>& overrides,
                        const SearchPath& search);

@@ -7,6 +7,7 @@
 /// The page with controls (docs/serve.md): HTTP in front, one `stepcast worker` behind.
 namespace stepcast {
 
+/// Where the page is served, who may ask, and the command line of its worker.
 struct ServeSettings {
   std::string host = "127.0.0.1";
   int first_port = 8471, last_port = 8490;     ///< the first free one; 0: any

@@ -10,6 +10,7 @@
 
 namespace stepcast {
 
+/// What became of a point: `invalid` cannot be asked for, `failed` is a defect of the program.
 enum class PointStatus {
   ok,
   out_of_memory,  ///< a stage does not fit; simulated only where a sweep has a baseline

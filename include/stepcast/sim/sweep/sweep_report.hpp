@@ -45,7 +45,7 @@ struct RowChoice {
 /// without the number come last. Throws InputError for a column that is none.
 PointTable arranged(PointTable table, const RowChoice& choice);
 
-/// This text has one line per point for people, and what became of all; names of points are
+/// A text with one line per point for people, and what became of all; names of points are
 /// shortened where a line is longer than `columns` (0: any length).
 std::string points_table(const PointTable& table, std::size_t columns = 0);
 /// Has a header and one line per point, with RFC 4180 quotes.
