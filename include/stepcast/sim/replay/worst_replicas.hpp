@@ -46,8 +46,8 @@ struct StageWork {
 std::vector<StageWork> stage_work(const std::vector<StageProgram>& programs);
 
 /// Says whether what replicas exchange once a step is under way beside the exchanges of units,
-/// which it may meet on links. Replicas do not go in step with each other, so that these meetings
-/// last longer than those of replicas that are alike.
+/// with which it may share links. Replicas do not go in step with each other, so that it takes
+/// longer than among replicas that are alike.
 bool exchanges_beside_units(const std::vector<StageProgram>& programs);
 
 /// Instructions that all ranks execute in the units of a step.
