@@ -182,7 +182,7 @@ void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
                  "part of that which NCCL's all-reduce of two ranks reaches", fraction()});
   visitor.field({"ring_loss", &spec.ring_loss,
                  "part of the NICs that NCCL's rings of gathers and scatters lose at each doubling "
-                 "of the nodes beyond four",
+                 "beyond four nodes and 32 members",
                  between(0, 0.5)});
   visitor.section("transfer", "a lone message between two devices", [&](Visitor& v) {
     v.field({"start", &spec.transfer.start, "once; NCCL's all-to-all pays it too", time_range});

@@ -414,6 +414,7 @@ void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedd
 }
 
 void DataParallel::gather_updated(const std::vector<Pieces>& chunks, Instructions& out) {
+  if (in_lists()) return gather_vectors(chunks, out);
   // With zero 3 each pass gathers its own, and what is gathered ahead belongs to the next step.
   if (spec_.plan.zero == 0 || partitioned() || gathers_ahead()) return;
   for (const Pieces& pieces : chunks) {

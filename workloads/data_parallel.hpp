@@ -78,6 +78,7 @@ class DataParallel {
   void fetch_for_backward(const PlacedPiece& placed, Slots& slots, Instructions& out,
                           Source source);
   void gather_list(const PlacedPiece& placed, double share, Slots& slots, Instructions& out);
+  void gather_vectors(const std::vector<Pieces>& chunks, Instructions& out);
   void reduce_lists(const PlacedPiece& placed, Slots& slots, Instructions& out);
   /// The host waits for all that computes and moves before it gathers ahead.
   static void wait_for_all(const Slots& gathered, Slots& reducing, Instructions& out);

@@ -15,6 +15,11 @@ namespace {
 /// (stage3_max_reuse_distance).
 constexpr double reuse_distance = 1e9;
 
+/// Views that DeepSpeed makes in Python for each part of a list: of a gather's output; of a
+/// gradient, made flat and cut; of a vector's part in the list, and of the vector, made flat and
+/// cut.
+constexpr int gathered_views = 1, reduced_views = 2, vector_views = 3;
+
 /// The shares that the products of a layer have of its parameters, in forward order: query, key and
 /// value; output; what widens, gate included; what narrows.
 std::vector<double> of_layer(const ModelSpec& model) {
@@ -45,6 +50,21 @@ std::vector<double> matrices(const PieceKey& key, const ModelSpec& model) {
       break;
   }
   return {};
+}
+
+/// Norms and biases of a piece.
+std::int64_t vectors(const PieceKey& key, const ModelSpec& model) {
+  const std::int64_t of_norm = model.norm == ModelSpec::Norm::layer ? 2 : 1;
+  if (key.kind == PieceKind::head) return of_norm;
+  if (matrices(key, model).size() <= 1) return 0;
+  const std::int64_t norms =
+      model.norms_before() * (model.norm == ModelSpec::Norm::sandwich ? 2 : 1) +
+      (model.qk_norm == ModelSpec::QkNorm::none ? 0 : 2);
+  // Each product of a layer may have a bias.
+  const std::int64_t biases = model.bias == ModelSpec::Bias::all   ? 4
+                              : model.bias == ModelSpec::Bias::qkv ? 1
+                                                                   : 0;
+  return norms * of_norm + biases;
 }
 
 /// Shares of a piece's parameters that every tensor which can have an owner has: a gate is one of
@@ -95,15 +115,27 @@ void DataParallel::fetch_for_backward(const PlacedPiece& placed, Slots& slots, I
 /// each.
 void DataParallel::gather_list(const PlacedPiece& placed, double share, Slots& slots,
                                Instructions& out) {
-  builder_.library_launches("parts of gathered parameters", replicas(Part::dense), out);
+  builder_.library_launches("parts of gathered parameters", replicas(Part::dense), gathered_views,
+                            out);
   gather(Part::dense, weights(placed).dense * share, true, slots, out);
 }
 
 void DataParallel::reduce_lists(const PlacedPiece& placed, Slots& slots, Instructions& out) {
   for (const double share : matrices(placed.piece->key, spec_.model)) {
-    builder_.library_launches("parts of reduced gradients", replicas(Part::dense), out);
+    builder_.library_launches("parts of reduced gradients", replicas(Part::dense), reduced_views,
+                              out);
     reduce(Part::dense, placed.parameters.dense * share, slots, out);
   }
+}
+
+/// What is too small for a list of its own is gathered behind the update, in one list, and each
+/// vector is put together from a part of every rank. Its bytes are those that the matrices have.
+void DataParallel::gather_vectors(const std::vector<Pieces>& chunks, Instructions& out) {
+  std::int64_t count = 0;
+  for (const Pieces& pieces : chunks)
+    for (const PlacedPiece& placed : pieces) count += vectors(placed.piece->key, spec_.model);
+  const double parts = static_cast<double>(count) * replicas(Part::dense);
+  builder_.library_launches("parts of gathered vectors", parts, vector_views, out);
 }
 
 void DataParallel::wait_for_all(const Slots& gathered, Slots& reducing, Instructions& out) {

@@ -241,8 +241,10 @@ void ProgramBuilder::memory_work(const char* name, Seconds time, Instructions& o
   out.push_back(Compute{segment_of({std::move(run)})});
 }
 
-void ProgramBuilder::library_launches(const char* name, double count, Instructions& out) {
-  const OperatorCost one = issue_cost(LaunchClass::vector, spec_.runtime, cluster_, true);
+void ProgramBuilder::library_launches(const char* name, double count, int statements,
+                                      Instructions& out) {
+  OperatorCost one = issue_cost(LaunchClass::vector, spec_.runtime, cluster_, true);
+  one.main += statements * cluster_.host.statement.value() / spec_.runtime.host_speed;
   // One thread alone: the launches follow each other, so that their sum is enough.
   if (one.worker == 0) return memory_work(name, Seconds{count * one.main}, out);
   Run run;  // the worker takes each as it comes

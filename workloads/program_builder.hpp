@@ -49,8 +49,9 @@ class ProgramBuilder {
   void host_work(const char* name, Seconds time, Instructions& out);
   /// The same, bound by the host's memory, so that runtime.host_speed does not change it.
   void memory_work(const char* name, Seconds time, Instructions& out);
-  /// What the host takes for so many launches inside one call of a library.
-  void library_launches(const char* name, double count, Instructions& out);
+  /// What the host takes for so many launches inside one call of a library, each with so many
+  /// statements of the framework that launch nothing.
+  void library_launches(const char* name, double count, int statements, Instructions& out);
   /// Issues a collective on the stream of its group, to be waited for by slot; by `algorithm`
   /// unless that is empty.
   void issue(const std::string& name, GroupKind group, CollectiveCall call, std::uint32_t slot,

@@ -10,6 +10,7 @@
 #include "stepcast/sim/judge/judge_cost.hpp"
 #include "stepcast/sim/network/kept_network_map.hpp"
 #include "stepcast/sim/network/traced_map.hpp"
+#include "stepcast/sim/replay/worst_replicas.hpp"
 
 namespace stepcast {
 namespace {
@@ -28,6 +29,9 @@ std::vector<std::uint32_t> rank_variants(const Placement& placement, const Layer
     variants.push_back(loads.variant_of[placement.coordinates(Rank{r}).ep]);
   return variants;
 }
+
+/// Some tenth of a second.
+constexpr double most_tasks_apart = 1e6;
 
 std::optional<std::uint64_t> hash_seed(const StallsSpec& spec) {
   if (!spec.collisions) return {};
@@ -226,7 +230,11 @@ StepKind StepSetup::its_kind() const {
                           spec.degraded_links.empty() && spec.failed_links.empty();
   const bool alike = even_links && others.speed.empty() && !others.irregular() && !kinds &&
                      !(loads && !loads->even());
-  return alike ? StepKind::worst : StepKind::spread;
+  if (!alike) return StepKind::spread;
+  // Every rank by itself is exact, and so short a step costs less than it loses by being folded.
+  const bool short_step =
+      unit_tasks(placement, programs, scenario.pipeline_shape()) <= most_tasks_apart;
+  return short_step && exchanges_beside_units(programs) ? StepKind::spread : StepKind::worst;
 }
 
 bool StepSetup::judged() const { return scenario.simulate.engine == StepEngine::simgrid; }

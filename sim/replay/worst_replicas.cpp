@@ -119,6 +119,35 @@ std::vector<StageWork> stage_work(const std::vector<StageProgram>& programs) {
   return stages;
 }
 
+bool exchanges_beside_units(const std::vector<StageProgram>& programs) {
+  const std::set<GroupKind> kinds = kinds_met(programs);
+  if (kinds.empty() && programs.size() == 1) return false;
+  const auto begins_others = [&](const StageProgram& program, const Instructions& code) {
+    return std::ranges::any_of(code, [&](const Instruction& instruction) {
+      const auto* start = std::get_if<Communicate>(&instruction);
+      if (start == nullptr) return false;
+      const StageCall& call = program.calls[start->call];
+      return !call.over_host_link() && !kinds.contains(call.group);
+    });
+  };
+  return std::ranges::any_of(programs, [&](const StageProgram& program) {
+    return std::ranges::any_of(program.chunks, [&](const ChunkProgram& chunk) {
+      return begins_others(program, chunk.last_backward) ||
+             begins_others(program, chunk.last_backward_weight);
+    });
+  });
+}
+
+double unit_tasks(const Placement& placement, const std::vector<StageProgram>& programs,
+                  const PipelineShape& shape) {
+  double of_micro_batch = 0;
+  for (const StageProgram& program : programs)
+    for (const ChunkProgram& chunk : program.chunks)
+      of_micro_batch += static_cast<double>(chunk.forward.size() + chunk.backward.size());
+  return static_cast<double>(placement.plan().stage_ranks()) * of_micro_batch *
+         static_cast<double>(shape.micro_batches);
+}
+
 /// From the first rank of a stage on: each group that holds a known rank makes its members known.
 std::uint32_t ranks_in_step(const Placement& placement, const std::vector<StageProgram>& programs) {
   std::set<GroupKind> kinds;

@@ -13,10 +13,10 @@ using namespace test;
 using Kind = CollectiveKind;
 constexpr auto nccl = CollectiveLibrarySpec::Library::nccl;
 
-/// Nodes of eight with 300 GB/s ports and NICs of 20 GB/s.
-ClusterSpec nodes_of_eight(std::int64_t nodes) {
+/// Nodes with 300 GB/s ports and NICs of 20 GB/s.
+ClusterSpec nodes_of(std::int64_t per_node, std::int64_t nodes) {
   ClusterSpec spec = switched({.nodes = nodes,
-                               .per_node = 8,
+                               .per_node = per_node,
                                .inside = {BytesPerSecond{300e9}, Seconds{0}},
                                .nic = {BytesPerSecond{20e9}, Seconds{0}},
                                .node_step = Seconds{2e-6},
@@ -24,6 +24,8 @@ ClusterSpec nodes_of_eight(std::int64_t nodes) {
   spec.collectives.library = nccl;
   return spec;
 }
+
+ClusterSpec nodes_of_eight(std::int64_t nodes) { return nodes_of(8, nodes); }
 
 double ring(const ClusterSpec& spec, Kind kind, double bytes) {
   return time_of(spec, {kind, Bytes{bytes}}, "ring");
@@ -112,6 +114,17 @@ TEST(NcclRings, LoseAPartOfTheNicsAtEachDoublingBeyondFourNodes) {
       const auto [lossy, even] = times(nodes, kind);
       EXPECT_EQ(lossy, even);
     }
+  }
+}
+
+TEST(NcclRings, WithOneMemberOfEachNodeAreShort) {
+  const double n = 40e9;
+  for (const std::int64_t nodes : {8, 32, 128}) {
+    ClusterSpec spec = nodes_of(1, nodes);
+    const double even = ring(spec, Kind::all_gather, n);
+    spec.collectives.ring_loss = 0.1;
+    const double part = nodes > 32 ? 0.81 : 1;  // two doublings of 32 members
+    EXPECT_NEAR(ring(spec, Kind::all_gather, n), even / part, 1e-9) << nodes;
   }
 }
 

@@ -113,6 +113,31 @@ TEST(Lower, TheHostWaitsAndMakesPartsBeforeItGathersAList) {
   EXPECT_EQ(std::ranges::count_if(forward, waits), 8 + 2);  // layers, embedding and head
 }
 
+/// Host time behind the last unit, of launches of 5 us and statements of 2 us [s].
+double host_at_the_end(const WorkloadSpec& spec) {
+  ClusterSpec cluster = plain_cluster();
+  cluster.host.library_launch = Seconds{5e-6};
+  cluster.host.library_launch_given = true;
+  cluster.host.statement = Seconds{2e-6};
+  const StageProgram program = lower_stage(spec, assign_layers(spec, cluster), cluster, Stage{0});
+  double sum = 0;
+  for (const Instruction& instruction : program.epilogue)
+    if (const auto* run = std::get_if<Compute>(&instruction))
+      for (const OperatorCost& cost : program.segments[run->segment].operators()) sum += cost.main;
+  return sum;
+}
+
+TEST(Lower, VectorsArePutTogetherBehindTheUpdateFromAPartOfEveryRank) {
+  WorkloadSpec spec = replicated(3, true);
+  const double buffer = host_at_the_end(spec), part = 5e-6 + 3 * 2e-6;
+  spec.communication.exchange = CommunicationSpec::Exchange::lists;
+  // Two RMS norms of each of eight layers and the last one, from four ranks.
+  EXPECT_NEAR(host_at_the_end(spec) - buffer, 4 * (8 * 2 + 1) * part, 1e-12);
+  spec.model.norm = ModelSpec::Norm::layer;
+  spec.model.bias = ModelSpec::Bias::all;
+  EXPECT_NEAR(host_at_the_end(spec) - buffer, 4 * (8 * 8 + 2) * part, 1e-12);
+}
+
 TEST(Lower, PartsOfListsAreLaunchedByTheWorkerOfATaskQueue) {
   WorkloadSpec spec = replicated(3, true);
   spec.communication.exchange = CommunicationSpec::Exchange::lists;

@@ -89,11 +89,14 @@ Members fullest_node(const Fabric& fabric, Group members) {
 
 /// Part of the NICs that a ring over many nodes reaches; trees have no such loss.
 double ring_part(const Fabric& fabric, Group members) {
-  // A node or super-node is left once, whatever it holds.
-  constexpr double few = 4;
+  // A chunk passes every member, so that a ring of one member for each node is a short one. A node
+  // or super-node is left once, whatever it holds.
+  constexpr double few_members = 32, few_nodes = 4;
   std::set<std::uint32_t> left;
   for (const DeviceId m : members) left.insert(fabric.super_node_of(m));
-  const double doublings = std::log2(static_cast<double>(left.size()) / few);
+  const double longer = std::min(static_cast<double>(members.size()) / few_members,
+                                 static_cast<double>(left.size()) / few_nodes);
+  const double doublings = std::log2(longer);
   return std::pow(1 - fabric.cluster().collectives.ring_loss, std::max(0.0, doublings));
 }
 

@@ -193,8 +193,8 @@ struct CollectiveLibrarySpec {
   Seconds node_step_latency{0};          ///< one step inside a node or super-node
   double node_bandwidth = 1;             ///< part of the node's links that NCCL's collectives reach
   double pair_bandwidth = 1;             ///< part of that which its all-reduce of two ranks reaches
-  /// Part of the NICs that NCCL's rings of gathers and scatters lose at each doubling of the nodes
-  /// beyond four.
+  /// Part of the NICs that NCCL's rings of gathers and scatters lose at each doubling beyond
+  /// four nodes and 32 members.
   double ring_loss = 0;
   TransferSpec transfer;
   OneSidedSpec one_sided;

@@ -56,7 +56,8 @@ std::vector<std::string> random_plan(std::uint64_t i) {
           std::string("stalls.spread.node.slow_share=") + drawn(i, 8, {"0", "0.1"}),
           "stalls.spread.node.slow_factor=1.1",
           std::string("stalls.checkpoint=") +
-              drawn(i, 9, {"none", "{every_steps: 1, blocking_time: 2s}"})};
+              drawn(i, 9, {"none", "{every_steps: 1, blocking_time: 2s}"}),
+          std::string("communication.gradient.overlap=") + drawn(i, 10, {"false", "true"})};
 }
 
 std::vector<double> step_of(std::vector<std::string> plan, const char* fold) {
@@ -70,10 +71,11 @@ std::vector<double> step_of(std::vector<std::string> plan, const char* fold) {
   });
 }
 
-// The one approximate fold: the worst replicas against every rank by itself.
+// The one approximate fold: the worst replicas against every rank by itself. Short steps whose
+// reductions meet the exchanges of units are not folded.
 TEST(SpreadStep, OfTheWorstReplicasIsThatOfAllRanks) {
   double largest = 0, sum = 0;
-  std::uint64_t compared = 0;
+  std::uint64_t compared = 0, apart = 0;
   for (std::uint64_t i = 0; compared < plans(); ++i) {
     ASSERT_LT(i, 40 * plans()) << "the reader refuses most plans";
     std::vector<double> folded;
@@ -86,10 +88,14 @@ TEST(SpreadStep, OfTheWorstReplicasIsThatOfAllRanks) {
     ASSERT_EQ(folded.size(), 4U) << i;
     ASSERT_EQ(exact.size(), 4U) << i;
     const double off = folded[0] / exact[0] - 1;
+    if (folded[2] < 0) {
+      EXPECT_EQ(folded[0], exact[0]) << i;
+      ++apart;
+      continue;
+    }
     EXPECT_NEAR(off, 0, 0.005 + folded[2]) << i << ": " << joined(random_plan(i));
     EXPECT_NEAR(folded[1], exact[1], 1e-9 * exact[1]) << i;
     EXPECT_GT(exact[0], exact[1]) << i;
-    EXPECT_GE(folded[2], 0) << i;
     EXPECT_LT(folded[2], 0.05) << i;
     EXPECT_EQ(exact[2], -1) << i;
     EXPECT_NEAR(folded[3], exact[3], 1e-6 * exact[3]) << i << ": ranks work at their own speed";
@@ -97,8 +103,10 @@ TEST(SpreadStep, OfTheWorstReplicasIsThatOfAllRanks) {
     sum += off;
     ++compared;
   }
-  std::cout << compared << " plans: mean " << 100 * sum / static_cast<double>(compared)
-            << " %, largest " << 100 * largest << " %\n";
+  EXPECT_GT(apart, 0U);
+  std::cout << compared << " plans folded, " << apart << " not: mean "
+            << 100 * sum / static_cast<double>(compared) << " %, largest " << 100 * largest
+            << " %\n";
 }
 
 // One rank to a replica: the estimate is a little too long, so that few others may be the slowest.

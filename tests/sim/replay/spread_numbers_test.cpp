@@ -126,6 +126,25 @@ TEST(PaceEstimate, IsThatOfAPipeline) {
   EXPECT_DOUBLE_EQ(estimate({plain, {1, 20}}), 4 * 30 + 2.0 / 2 + 10);  // its host: 1.5 s, 0.5 s
 }
 
+TEST(UnitTasks, AreThoseOfAllRanksAndMayMeetReductions) {
+  std::vector<StageProgram> programs{stage_of(1)};
+  ParallelPlan plan;
+  plan.dp = 8;
+  // Forward and backward of three instructions each, five times.
+  EXPECT_EQ(unit_tasks(Placement(plan), programs, {.micro_batches = 5}), 8 * 5 * 6);
+  ChunkProgram& chunk = programs.front().chunks.front();
+  chunk.last_backward = chunk.backward;
+  EXPECT_FALSE(exchanges_beside_units(programs));
+  programs.front().calls.push_back(programs.front().calls.front());
+  programs.front().calls.back().group = GroupKind::dense_data;
+  chunk.last_backward.push_back(Communicate{1, 1, true});
+  EXPECT_TRUE(exchanges_beside_units(programs));
+  // Nothing is met where units exchange nothing.
+  chunk.forward = chunk.backward = {Compute{0}};
+  chunk.last_backward = {Compute{0}, Communicate{1, 1, true}};
+  EXPECT_FALSE(exchanges_beside_units(programs));
+}
+
 /// Two replicas of one rank, in one class.
 struct TwoReplicas {
   TwoReplicas() {

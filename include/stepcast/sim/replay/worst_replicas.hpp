@@ -45,6 +45,15 @@ struct StageWork {
 };
 std::vector<StageWork> stage_work(const std::vector<StageProgram>& programs);
 
+/// Says whether what replicas exchange once a step is under way beside the exchanges of units,
+/// with which it may share links. Replicas do not go in step with each other, so that it takes
+/// longer than among replicas that are alike.
+bool exchanges_beside_units(const std::vector<StageProgram>& programs);
+
+/// Instructions that all ranks execute in the units of a step.
+double unit_tasks(const Placement& placement, const std::vector<StageProgram>& programs,
+                  const PipelineShape& shape);
+
 /// The ranks of a stage that wait for each other in every micro-batch: of the groups that the code
 /// of a unit calls, those that share a rank, with each other.
 std::uint32_t ranks_in_step(const Placement& placement, const std::vector<StageProgram>& programs);
