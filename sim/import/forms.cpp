@@ -398,6 +398,11 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
     throw InputError({{{path}, {}, other_python(text)}});
   }
   if (yaml && text.find("MODEL_ARGS:") != std::string::npos) return named("megatron-yaml");
+  if (yaml && (has("\n" + text, "\nextends:\n") || has("\n" + text, "\nbases:\n")))
+    throw InputError({{{path},
+                       {},
+                       "is a part that files of Primus extend, without a training; give the "
+                       "experiment that names it (modules:)"}});
   if (ending == "toml") return named("torchtitan");
   if (const auto tree = yaml ? argument_tree_form(text) : std::string_view(); !tree.empty())
     return named(tree);

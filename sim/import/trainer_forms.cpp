@@ -25,7 +25,8 @@ std::string_view trainer_yaml_form(const std::string& text) {
 
 std::string_view trainer_shell_form(const std::string& path, const std::string& text) {
   const auto refuse = [&](const std::string& what) { throw InputError({{{path}, {}, what}}); };
-  if (holds_part(text, "swift sft") || holds_part(text, "swift pt") || holds_part(text, "swift/cli/sft.py")) {
+  if (holds_part(text, "swift sft") || holds_part(text, "swift pt") ||
+      holds_part(text, "swift/cli/sft.py")) {
     if (!holds_part(text, "--model") && holds_part(text, ".yaml"))
       refuse("launches ms-swift with a YAML file, which is not read; give a script of its flags");
     return "ms-swift";
@@ -45,13 +46,15 @@ std::string_view trainer_shell_form(const std::string& path, const std::string& 
       {"megatron export", "exports a model: no training step is in it"},
       {"swift merge-lora", "exports a model: no training step is in it"}};
   for (const auto& [command, what] : others)
-    if (holds_part(text, command) && !holds_part(text, "megatron sft") && !holds_part(text, "megatron pt"))
+    if (holds_part(text, command) && !holds_part(text, "megatron sft") &&
+        !holds_part(text, "megatron pt"))
       refuse("launches " + std::string(command) + ", which " + std::string(what));
   const bool factory = holds_part(text, "llamafactory-cli train") ||
                        (holds_part(text, "src/train.py") && holds_part(text, ".yaml"));
   if (factory && !holds_part(text, "--per_device_train_batch_size"))
     refuse("launches LLaMA-Factory with a YAML file that says everything; give that file");
-  if (holds_part(text, "--config") && holds_part(text, ".yaml") && !holds_part(text, "--model_name_or_path") &&
+  if (holds_part(text, "--config") && holds_part(text, ".yaml") &&
+      !holds_part(text, "--model_name_or_path") &&
       (holds_part(text, "trl sft") || holds_part(text, "/sft.py")))
     refuse("launches TRL with a YAML file that says everything; give that file");
   if (holds_part(text, "axolotl train") || holds_part(text, "axolotl.cli.train"))
@@ -62,7 +65,8 @@ std::string_view trainer_shell_form(const std::string& path, const std::string& 
         "run prints (--arguments LOG)");
   const bool named = holds_part(text, "--model_name_or_path") &&
                      (holds_part(text, "accelerate launch") || holds_part(text, "--output_dir"));
-  return named || holds_part(text, "--per_device_train_batch_size") ? "trainer" : std::string_view();
+  return named || holds_part(text, "--per_device_train_batch_size") ? "trainer"
+                                                                    : std::string_view();
 }
 
 }  // namespace stepcast::launch

@@ -231,6 +231,11 @@ TEST(AsWritten, OtherTreesAreNamed) {
     expect_one_reason(reading_of("other.yaml", text), "is a configuration of " + name + ",");
 }
 
+TEST(AsWritten, PartsOfPrimusAreNoTraining) {
+  expect_one_reason(reading_of("part.yaml", "extends:\n  - llama3_base.yaml\nnum_layers: 32\n"),
+                    "give the experiment that names it");
+}
+
 TEST(AsWritten, CommandsOfSwiftThatTrainNothingAreNamed) {
   const std::pair<std::string, std::string> commands[] = {{"infer", "generates text"},
                                                           {"deploy", "serves a model"},
