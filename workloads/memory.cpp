@@ -109,11 +109,14 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
   const double experts_here = here(training.offload_experts ? 1 : away);
   const auto dense_ranks = static_cast<double>(plan.dense_shards());
   const auto expert_ranks = static_cast<double>(plan.expert_shards());
-  const auto sharded = [&](Shards what, double dense = 1, double experts = 1) {
-    // Gradients and states are those of what is trained.
-    const RankParameters& of = what == Shards::parameters ? parameters.all : parameters.trained;
+  const auto part_of = [&](const RankParameters& of, Shards what, double dense, double experts) {
     return dense * of.dense / shards(plan.zero, what, dense_ranks) +
            experts * active * of.experts / shards(plan.zero, what, expert_ranks);
+  };
+  const auto sharded = [&](Shards what, double dense = 1, double experts = 1) {
+    // Gradients and states are those of what is trained.
+    return part_of(what == Shards::parameters ? parameters.all : parameters.trained, what, dense,
+                   experts);
   };
   budget.optimizer =
       Bytes{optimizer_state_bytes(training) * sharded(Shards::optimizer, dense_here, experts_here)};
@@ -129,9 +132,11 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
   const double packed = weight_bytes - frozen_bytes(training.adapters);
   budget.parameters -= Bytes{packed * parameters.products.dense /
                              shards(plan.zero, Shards::parameters, dense_ranks)};
-  // Weights that the rank has whole but others update.
-  add_cast_sources(budget, spec, sharded(Shards::parameters) - sharded(Shards::optimizer),
-                   parameters.largest_layer);
+  // Weights that the rank has whole but others update; none of them is frozen.
+  add_cast_sources(
+      budget, spec,
+      part_of(parameters.trained, Shards::parameters, 1, 1) - sharded(Shards::optimizer),
+      parameters.largest_layer);
   // The second copy of ZeRO++.
   if (plan.hpz > 1)
     budget.parameters += Bytes{weight_bytes * parameters.all.dense / static_cast<double>(plan.hpz)};

@@ -115,7 +115,9 @@ LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& 
                             .scales = spec.runtime.kernels.scales,
                             .per_expert = spec.moe.products != MoeSpec::Products::grouped,
                             .frozen = spec.training.adapters.any()});
-  if (spec.training.master_weights == TrainingSpec::MasterWeights::stored)
+  // Beside adapters all other weights stay in BF16.
+  if (spec.training.master_weights == TrainingSpec::MasterWeights::stored &&
+      !spec.training.adapters.any())
     items = with_weight_casts(std::move(items));
   const double bytes = gradient_bytes(spec.communication);
   switch (spec.communication.accumulation) {

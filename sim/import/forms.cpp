@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <sstream>
 
 #include "argument_trees.hpp"
 #include "deepspeed.hpp"
@@ -23,6 +24,28 @@ std::string ending_of(const std::string& path) {
   return dot == std::string::npos || path.find('/', dot) != std::string::npos
              ? ""
              : path.substr(dot + 1);
+}
+
+/// How a text without a name is written: by its first line that says something.
+std::string ending_by_text(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string_view first = trimmed(line);
+    if (first.starts_with("#!")) return "sh";
+    if (first.empty() || first.starts_with('#') || first == "---") continue;
+    if (first.starts_with('{')) return "json";
+    if (first.starts_with('[')) return "toml";
+    const bool python = first.starts_with("from ") || first.starts_with("import ") ||
+                        first.starts_with("def ") || first.starts_with("\"\"\"");
+    if (python) return "py";
+    const std::size_t name = first.find_first_not_of(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
+    if (name == std::string_view::npos || name == 0) return "sh";
+    const std::string_view behind = first.substr(name);
+    if (behind.starts_with(" = ")) return "toml";
+    return behind == ":" || behind.starts_with(": ") ? "yaml" : "sh";
+  }
+  return "sh";
 }
 
 bool is_mindformers(const std::string& text) {
@@ -77,8 +100,20 @@ std::string other_tree(const std::string& text) {
       {"_component_:", "torchtune"},
       {"pipe-parallel-size", "GPT-NeoX"},
       {"pipe_parallel_size", "GPT-NeoX"},
+      {"activation_type:", "OLMo"},
       {"device_train_microbatch_size:", "LLM Foundry"},
       {"ici_fsdp_parallelism:", "MaxText"},
+      {"base_emb_dim:", "MaxText"},
+      {"base_num_decoder_layers:", "MaxText"},
+      {"max_prefill_predict_length:", "MaxText"},
+      {"data_parallel_size_per_replica:", "levanter"},
+      {"per_device_parallelism:", "levanter"},
+      {"\ntrainer:\n  tracker:", "levanter"},
+      {"batch_accumulation_per_replica:", "nanotron"},
+      {"_CLASS_:", "OLMo-core"},
+      {"init_device: meta", "LLM Foundry"},
+      {"init_device: mixed", "LLM Foundry"},
+      {"hidden_dim:", "levanter"},
       {"\"tensor_parallel_degree\"", "PaddleNLP"},
       {"litgpt", "LitGPT"},
       {"\nwith_tracking:", "open-instruct"},
@@ -171,6 +206,12 @@ void rename_older(std::vector<Setting>& settings) {
       settings[i].name = "--tensor-model-parallel-size";
       settings[i].written = from.name;
     }
+    if (from.name == "--activations-checkpoint-num-layers")
+      settings[i] = {"--recompute-num-layers", from.words, from.place, false, from.name};
+    if (from.name == "--activations-checkpoint-method") {
+      settings[i] = {"--recompute-method", from.words, from.place, false, from.name};
+      settings.push_back({"--recompute-granularity", {"full"}, from.place, false, from.name});
+    }
     if (from.name != "--checkpoint-activations") continue;
     settings[i] = {"--recompute-granularity", {"full"}, from.place, false, from.name};
     settings.push_back({"--recompute-method", {"uniform"}, from.place, false, from.name});
@@ -248,7 +289,7 @@ std::string with_environment(std::string text, const ShellInputs& inputs, std::s
 /// that the launcher of its models fills in.
 Launch read_model_args(const std::string& path, const std::string& text,
                        const ShellInputs& inputs) {
-  const Node root = parse_document(text, path);
+  const Node root = parse_foreign_document(text, path);
   Launch launch{path, {}, {}, {}, {}, {}};
   const auto words_of = [&](const Node& value, std::string& missing) {
     std::vector<std::string> words;
@@ -310,6 +351,11 @@ constexpr std::array<LaunchForm, 20> forms{
 
 std::span<const LaunchForm> launch_forms() { return forms; }
 
+bool is_yaml(const std::string& path, const std::string& text) {
+  const std::string ending = path == "-" ? ending_by_text(text) : ending_of(path);
+  return ending == "yaml" || ending == "yml";
+}
+
 bool is_mindspeed(const std::string& text) {
   constexpr std::array<std::string_view, 6> marks{
       "mindspeed", "HCCL_", "NPUS_PER_NODE", "ASCEND_", "TASK_QUEUE_ENABLE", "--use-fused-rmsnorm"};
@@ -338,11 +384,12 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
   const auto named = [](std::string_view name) -> const LaunchForm& {
     return *std::ranges::find(forms, name, &LaunchForm::name);
   };
-  const std::string ending = ending_of(path);
-  const bool yaml = ending == "yaml" || ending == "yml";
-  const bool log = is_log(path) || (from == "arguments" && !yaml);
+  const bool named_yaml = is_yaml(path, {});
+  const bool log = is_log(path) || (from == "arguments" && !named_yaml && path != "-");
   const std::string text =
       log ? read_printed(path, search) : read_document_text(path, search, "a launch file");
+  const std::string ending = path == "-" ? ending_by_text(text) : ending_of(path);
+  const bool yaml = is_yaml(path, text);
   if (!from.empty()) {
     std::string name = from == "megatron" && yaml ? "megatron-yaml" : from;
     if (from == "arguments" && yaml) name = "nemo";  // which write a configuration instead
@@ -355,6 +402,11 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
     throw InputError({{{path}, {}, other_python(text)}});
   }
   if (yaml && text.find("MODEL_ARGS:") != std::string::npos) return named("megatron-yaml");
+  if (yaml && (has("\n" + text, "\nextends:\n") || has("\n" + text, "\nbases:\n")))
+    throw InputError({{{path},
+                       {},
+                       "is a part that files of Primus extend, without a training; give the "
+                       "experiment that names it (modules:)"}});
   if (ending == "toml") return named("torchtitan");
   if (const auto tree = yaml ? argument_tree_form(text) : std::string_view(); !tree.empty())
     return named(tree);

@@ -15,6 +15,8 @@ struct LaunchForm {
 };
 std::span<const LaunchForm> launch_forms();
 
+/// Whether a file is YAML: by its name, or by its text where it is standard input.
+bool is_yaml(const std::string& path, const std::string& text);
 /// The form of a file. Throws InputError: `from` is none, or the file does not tell.
 const LaunchForm& form_of(const std::string& path, const std::string& from,
                           const SearchPath& search);

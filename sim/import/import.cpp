@@ -174,7 +174,7 @@ ImportedScenario import_launch(const std::string& given, const ImportOptions& op
   const std::string chosen = chosen_framework(overrides);
   Draft draft{overrides};
   const LaunchForm& form = launch::form_of(path, options.from, search);
-  const std::string text = form.name == "arguments"
+  const std::string text = form.name == "arguments" && path != "-"
                                ? launch::read_printed(path, search)
                                : read_document_text(path, search, "a launch file");
   const std::string_view runs = options.deepspeed.empty() || form.name != "huggingface"

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "forms.hpp"
 #include "model_folder.hpp"
 #include "stepcast/base/foreign_document.hpp"
 #include "stepcast/workloads/hugging_face.hpp"
@@ -143,7 +144,7 @@ void import_routed(Fsdp2& job) {
 
 std::optional<std::int64_t> import_mindspeed_fsdp2(const std::string& path, const std::string& text,
                                                    const ImportOptions& options, Draft& draft) {
-  const bool yaml = path.ends_with(".yaml") || path.ends_with(".yml");
+  const bool yaml = is_yaml(path, text);
   Launch launch{path, {}, {}, {}, {}, {}};
   std::vector<Setting> all;
   if (yaml) {

@@ -14,6 +14,14 @@ std::optional<std::string> file_beside(const std::string& launch_file, const std
   for (const fs::path& file :
        {fs::path(named), folder / named, folder / fs::path(named).filename()})
     if (is_file(file)) return file.string();
+  // `examples/deepspeed/ds_z3.json`, as from the root of a repository that the script stands in.
+  if (!fs::path(named).has_parent_path() || fs::path(named).is_absolute()) return {};
+  constexpr int highest = 8;
+  fs::path here = fs::absolute(launch_file).lexically_normal().parent_path();
+  for (int i = 0; i < highest && here.has_relative_path(); ++i) {
+    here = here.parent_path();
+    if (is_file(here / named)) return (here / named).string();
+  }
   return {};
 }
 

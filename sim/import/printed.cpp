@@ -132,7 +132,10 @@ std::vector<std::string> words_of(std::string_view value) {
       std::ranges::find(types, value, &std::pair<std::string_view, const char*>::first);
   if (type != types.end()) return {type->second};
   std::vector<std::string> words;
-  const bool list = value.starts_with('[') || value.starts_with('(');
+  // `[0]*3+[1]*58` is no list but a sum of two.
+  const bool list = (value.starts_with('[') && value.ends_with(']') &&
+                     value.find_first_of("*+") == std::string_view::npos) ||
+                    (value.starts_with('(') && value.ends_with(')'));
   if (!list) {
     const std::size_t dot = value.rfind('.');
     // Of `AttnBackend.auto` the member; `1.5` and paths are no members.
@@ -276,6 +279,7 @@ Launch arranged(Framework framework, const std::vector<Printed>& arguments, cons
                 const ImportOptions& options, Draft& draft) {
   Arranger arranger{framework, arguments};
   Launch launch = arranger.launch(path);
+  refuse_other_steps(framework, arranger.unknown());
   settle_unknown(framework, arranger.unknown(), arguments.size(), options.ignore_unknown, {},
                  draft);
   return launch;

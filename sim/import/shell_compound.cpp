@@ -1,3 +1,5 @@
+#include <array>
+
 #include "shell_parser.hpp"
 
 namespace stepcast::shell {
@@ -110,7 +112,7 @@ Command Parser::each() {
   made.kind = Command::Kind::each;
   need("for");
   skip_blanks();
-  if (peek() == '(') fail("is a loop with a counter, allowed: for NAME in WORDS");
+  if (peek() == '(' && peek(1) == '(') return counter();
   made.name = std::string(word().raw());
   // Without `in` a loop goes over the arguments of the script.
   made.positional = !take("in");
@@ -140,6 +142,40 @@ Command Parser::loop() {
   branch.body = list();
   need("done");
   made.branches.push_back(std::move(branch));
+  return made;
+}
+
+/// `for (( begin; condition; step ))`, as a loop: what begins it and its step are a second branch.
+Command Parser::counter() {
+  Command made = arithmetic();
+  made.kind = Command::Kind::loop;
+  const Word whole = made.words.front();
+  made.words.clear();
+  std::array<List, 3> parts;
+  std::size_t begin = whole.begin;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool last = i + 1 == parts.size();
+    const std::size_t end = last ? whole.end : text().find(';', begin);
+    if (end > whole.end)
+      fail("is a loop with a counter, allowed: for (( begin; condition; step ))");
+    if (text().find_first_not_of(" \t\n", begin) < end) {
+      Command sum;
+      sum.kind = Command::Kind::arithmetic;
+      sum.origin = source_.from[begin];
+      sum.words.push_back({&source_, begin, end});
+      parts[i].push_back({Pipeline::Joint::sequence, false, {std::move(sum)}});
+    }
+    begin = end + 1;
+  }
+  need("do");
+  Branch rounds, around;
+  rounds.condition = std::move(parts[1]);
+  rounds.body = list();
+  around.condition = std::move(parts[0]);
+  around.body = std::move(parts[2]);
+  made.branches.push_back(std::move(rounds));
+  made.branches.push_back(std::move(around));
+  need("done");
   return made;
 }
 

@@ -259,6 +259,21 @@ std::string words_of_placeholder(const std::string& text, int line) {
              : "; replace the placeholder <..> in this line";
 }
 
+/// A comment behind a line that goes on: a shell reads no further.
+std::string words_of_comment(const std::string& text) {
+  std::istringstream lines(text);
+  bool goes_on = false;
+  int line = 0;
+  for (std::string read; std::getline(lines, read);) {
+    ++line;
+    const std::string_view shown = trimmed(read);
+    if (goes_on && shown.starts_with('#'))
+      return " (the comment in line " + std::to_string(line) + " ends the command before it)";
+    goes_on = shown.ends_with('\\') && !shown.starts_with('#');
+  }
+  return {};
+}
+
 std::vector<std::pair<std::string, Place>> missing_of(const shell::Shell& shell) {
   std::vector<std::pair<std::uint32_t, std::string>> order;
   for (const auto& [name, origin] : shell.missing()) order.emplace_back(origin, name);
@@ -336,10 +351,10 @@ Launch read_shell(const std::string& path, const std::string& text, const ShellI
             {},
             "ends the script before anything is launched; set what it asks for in the script"}});
     if (words.empty())
-      throw InputError(
-          {{{path},
-            {},
-            "launches nothing, allowed: a script or a list of arguments of a training"}});
+      throw InputError({{{path},
+                         {},
+                         "launches nothing" + words_of_comment(text) +
+                             ", allowed: a script or a list of arguments of a training"}});
     read_arguments(shell, words, launch);
     return launch;
   }

@@ -39,6 +39,7 @@ class Parser {
   Command condition();
   Command selection();
   Command each();
+  Command counter();
   Command loop();
   Command test();
   Command arithmetic();

@@ -302,8 +302,16 @@ Truth Shell::run_each(const Command& command) {
 
 Truth Shell::run_loop(const Command& command) {
   const Branch& branch = command.branches.front();
+  const Branch* counts = command.branches.size() > 1 ? &command.branches.back() : nullptr;
   Truth last = Truth::yes;
   ++loops_;
+  // A sum that is 0 is no failure here.
+  const auto count = [&](const List& sum) {
+    ++tested_;
+    run(sum);
+    --tested_;
+  };
+  if (counts != nullptr) count(counts->condition);
   for (std::size_t round = 0; !state_.leaves(); ++round) {
     if (round > most_rounds)
       refuse(sources_, command.origin, "goes round without an end, allowed: 1000 times");
@@ -314,12 +322,15 @@ Truth Shell::run_loop(const Command& command) {
       if (leave_loop()) break;
       continue;
     }
-    if (value == Truth::unknown)
-      refuse(sources_, command.origin,
-             "is a loop whose condition cannot be decided without running commands");
+    // What changes nothing when it runs once may run any number of times.
+    if (value == Truth::unknown) {
+      last = run_either(command.origin, &branch.body, nullptr);
+      break;
+    }
     if ((value == Truth::yes) == command.until) break;
     last = run(branch.body);
     if (leave_loop()) break;
+    if (counts != nullptr) count(counts->body);
   }
   --loops_;
   return last;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "deepspeed.hpp"
+#include "forms.hpp"
 #include "imported_adapters.hpp"
 #include "model_folder.hpp"
 #include "stepcast/base/foreign_document.hpp"
@@ -118,7 +119,12 @@ void import_trainer_precision(TrainerJob& job, const std::string& config) {
   const Setting* type = job.role("training.precision", "dtype");
   if (type == nullptr) type = job.role("training.precision", "mixed_precision");
   const bool from_model = published && type == nullptr && !is_said(brain) && !is_said(half);
-  const std::string name = from_model ? published_type(config) : first_word(type);
+  // DeepSpeed-Chat runs in the type of --dtype, and in FP16 without it.
+  const bool chat = job.args.find("--zero_stage") != nullptr;
+  if (chat) type = job.args.find("--dtype");
+  const std::string name = from_model                ? published_type(config)
+                           : chat && type == nullptr ? "fp16"
+                                                     : first_word(type);
   const bool bf16 = is_said(brain) || name == "bfloat16" || name == "bf16" || name == "auto";
   const bool fp16 = !bf16 && (is_said(half) || name == "float16" || name == "fp16");
   job.precision = fp16 ? "fp16" : bf16 ? "bf16" : "";
@@ -227,10 +233,11 @@ std::optional<std::string> built_in(const std::string& name) {
          std::string(1, name[4]) + ",\"overlap_comm\":false" + host + "}}";
 }
 
-/// What accelerate makes of a stage alone.
-std::string of_stage(const std::string& stage) {
+/// What accelerate and DeepSpeed-Chat (dschat/utils/ds_utils.py, which overlaps) make of a stage
+/// alone.
+std::string of_stage(const std::string& stage, bool overlaps = false) {
   return R"({"bf16":{"enabled":"auto"},"fp16":{"enabled":"auto"},"zero_optimization":{"stage":)" +
-         stage + "}}";
+         stage + (overlaps ? R"(,"overlap_comm":true)" : "") + "}}";
 }
 
 /// The JSON that the launch names; nothing where it is not here, which is said.
@@ -241,6 +248,10 @@ std::optional<Node> deepspeed_of(TrainerJob& job, const Setting* named) {
         job.options.deepspeed);
   const std::string name = first_word(named);
   job.draft.use(*named);
+  if (named->name == "--zero_stage") {
+    const std::int64_t stage = job.args.count_in(named->name, 0, 0, 3);
+    return parse_foreign_document(of_stage(std::to_string(stage), true), job.path);
+  }
   if (job.form.framework == Framework::ms_swift)
     if (const auto text = built_in(name)) return parse_foreign_document(*text, job.path);
   if (name.starts_with("stage ")) return parse_foreign_document(of_stage(name.substr(6)), job.path);
@@ -290,7 +301,8 @@ bool import_trainer_adapters(TrainerJob& job, const std::string& config) {
       job.form.framework == Framework::ms_swift || job.form.framework == Framework::llama_factory;
   const std::string name = kind == nullptr ? (absent ? "lora" : "full") : first_word(kind);
   if (name == "full" || (name != "lora" && !is_said(kind))) return false;
-  const bool known = name == "lora" || name == "qlora" || kind->name.starts_with("--use_");
+  const bool known = name == "lora" || name == "qlora" || kind->name.starts_with("--use_") ||
+                     kind->name == "--lora_enable";
   if (!known) {
     job.args.fail(*kind, "is '" + name + "', which training.adapters lacks, allowed: full, lora");
     return true;
@@ -341,9 +353,12 @@ void import_half_weights(TrainerJob& job, const Setting* asked) {
 void import_trainer_sharding(TrainerJob& job, const std::string& config) {
   Draft& draft = job.draft;
   const Setting* json = job.role("parallel.zero", "deepspeed");
+  if (const Setting* stage = job.role("parallel.zero", "zero_stage"); stage != nullptr)
+    json = stage;
   const Setting* fsdp = job.role("parallel.zero", "fsdp");
   const Setting* strategy = job.role("parallel.zero", "sharding_strategy");
-  if (!job.options.deepspeed.empty() || is_said(json)) {
+  const bool chat = json != nullptr && json->name == "--zero_stage";
+  if (!job.options.deepspeed.empty() || is_said(json) || chat) {
     const auto root = deepspeed_of(job, json);
     if (!root) return;
     DeepSpeedJob deepspeed{job.devices, job.tp * job.cp};
@@ -368,7 +383,12 @@ void import_trainer_sharding(TrainerJob& job, const std::string& config) {
                       job.precision == "bf16" && !draft.given("training.master_weights");
   if (is_said(pure) || loaded || draft.says("training.master_weights", "none"))
     return import_half_weights(job, pure);
-  if (job.adapts) return;  // frozen weights are as they are
+  // What is frozen is as it was loaded; peft casts its adapters up (autocast_adapter_dtype), and
+  // DeepSpeed casts all weights down again.
+  if (job.adapts) {
+    draft.set("training.master_weights", std::string("stored"), {}, "adapters in FP32, as of peft");
+    return draft.keep("training.master_weights");
+  }
   if (job.form.casts)
     draft.set("training.master_weights", std::string("stored"), {}, "weights are cast to FP32");
   else if (!draft.given("training.master_weights"))
@@ -395,6 +415,14 @@ void import_trainer_groups(TrainerJob& job) {
 
 std::optional<std::int64_t> import_form(const TrainerDefaults& form, const std::string& path,
                                         Launch launch, const ImportOptions& options, Draft& draft) {
+  const bool staged = std::ranges::any_of(launch.settings, [](const Setting& setting) {
+    return setting.name == "--zero_stage" || setting.name == "--deepspeed_config";
+  });
+  // A switch where another flag says the JSON, or what makes it.
+  if (staged)
+    std::erase_if(launch.settings, [](const Setting& setting) {
+      return setting.name == "--deepspeed" && setting.words.empty();
+    });
   for (Setting& setting : launch.settings) {
     const auto flag = find_flag(form.framework, setting.name);
     if (setting.words.empty() && flag && flag->arity == Arity::any) setting.words = {"true"};
@@ -529,7 +557,7 @@ void read_environment_size(Launch& launch) {
 std::optional<std::int64_t> import_trainer(const std::string& path, const std::string& text,
                                            const ImportOptions& options, Draft& draft) {
   // The configurations of TRL and the alignment handbook are the same flags as keys.
-  const bool yaml = path.ends_with(".yaml") || path.ends_with(".yml");
+  const bool yaml = is_yaml(path, text);
   Launch launch = yaml ? launch_of_yaml(path, text) : read_shell(path, text, inputs_of(options));
   if (yaml)
     for (Setting& setting : launch.settings) {
@@ -552,36 +580,6 @@ std::optional<std::int64_t> import_ms_swift(const std::string& path, const std::
   Launch launch = read_shell(path, text, inputs_of(options));
   read_environment_size(launch);
   return import_form(ms_swift_form, path, std::move(launch), options, draft);
-}
-
-std::string_view trainer_yaml_form(const std::string& text) {
-  const auto line = [&](const std::string& words) {
-    return text.starts_with(words) || holds(text, "\n" + words);
-  };
-  if (line("compute_environment:") && line("distributed_type:")) return "accelerate";
-  if (line("base_model:") && (line("sequence_len:") || line("micro_batch_size:"))) return "axolotl";
-  const bool named = line("model_name_or_path:");
-  if (line("finetuning_type:") || (named && (line("cutoff_len:") || line("template:"))))
-    return "llama-factory";
-  const bool other = line("with_tracking:") || line("use_slow_tokenizer:");  // open-instruct
-  return named && !other && line("per_device_train_batch_size:") ? "trainer" : std::string_view();
-}
-
-std::string_view trainer_shell_form(const std::string& path, const std::string& text) {
-  if (holds(text, "swift sft") || holds(text, "swift pt") || holds(text, "swift/cli/sft.py"))
-    return "ms-swift";
-  const auto refuse = [&](const std::string& what) { throw InputError({{{path}, {}, what}}); };
-  if (holds(text, "llamafactory-cli train") && !holds(text, "--per_device_train_batch_size"))
-    refuse("launches LLaMA-Factory with a YAML file that says everything; give that file");
-  if (holds(text, "axolotl train") || holds(text, "axolotl.cli.train"))
-    refuse("launches axolotl with a YAML file that says everything; give that file");
-  if (holds(text, "megatron sft") || holds(text, "megatron pt"))
-    refuse(
-        "launches Megatron-LM by ms-swift, whose model is a name; give the arguments that its "
-        "run prints (--arguments LOG)");
-  const bool named = holds(text, "--model_name_or_path") &&
-                     (holds(text, "accelerate launch") || holds(text, "--output_dir"));
-  return named || holds(text, "--per_device_train_batch_size") ? "trainer" : std::string_view();
 }
 
 }  // namespace stepcast::launch

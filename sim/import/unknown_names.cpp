@@ -106,6 +106,8 @@ constexpr std::string_view of_data = "prepares data: no training step is in it";
 constexpr std::string_view of_mamba = "trains Mamba layers, which no key has";
 constexpr std::string_view of_neighbours =
     "trains beside neighbours that it reads (RETRO), which no key has";
+constexpr std::string_view of_rewards =
+    "trains by reinforcement learning, whose generation no key has";
 constexpr std::string_view of_preferences =
     "trains by preferences or rewards, with models beside the one, which no key has; without them "
     "the training of the same sizes is forecast";
@@ -128,6 +130,7 @@ constexpr OtherStep other_steps[] = {
     {Framework::axolotl, "diffusion.",
      "trains a diffusion model, whose passes no key has; allowed: a file without it"},
     {Framework::axolotl, "ebft.", "generates beside its training, which no key has"},
+    {Framework::axolotl, "trl.", of_preferences},
     {Framework::axolotl, "llmcompressor.", "trains sparse weights, which no key has"},
     {Framework::axolotl, "gptq",
      "trains beside weights in GPTQ's four bits, whose kernels are not known; allowed: adapter "
@@ -136,8 +139,13 @@ constexpr OtherStep other_steps[] = {
     {Framework::axolotl, "reward_model", "trains a model of rewards, whose head no key has"},
     {Framework::axolotl, "process_reward_model",
      "trains a model of rewards, whose head no key has"},
-    {Framework::megatron, "--perform-rl-step",
-     "trains by reinforcement learning, whose generation no key has"},
+    {Framework::megatron, "--perform-rl-step", of_rewards},
+    {Framework::megatron, "--grpo-group-size", of_rewards},
+    {Framework::megatron, "--grpo-iterations", of_rewards},
+    {Framework::megatron, "--langrl-env-config", of_rewards},
+    {Framework::megatron, "--rl-persist-cuda-graphs", of_rewards},
+    {Framework::megatron, "--model-provider", of_images},
+    {Framework::megatron, "--disable-vision-class-token", of_images},
     {Framework::megatron, "--decoder-num-layers", of_two_stacks},
     {Framework::megatron, "--decoder-seq-length", of_two_stacks},
     {Framework::megatron, "--bert-no-binary-head", what_bert_is},
@@ -163,6 +171,14 @@ constexpr OtherStep other_steps[] = {
     {Framework::nemo, "model.encoder.", of_two_stacks},
     {Framework::nemo, "model.mcore_t5", of_two_stacks},
     {Framework::nemo, "model.vision_pretraining_type", of_images},
+    {Framework::llama_factory, "do_predict", of_evaluation},
+    {Framework::trainer, "--vision_tower", of_images},
+    {Framework::trainer, "--mm_projector_type", of_images},
+    {Framework::trainer, "--tune_mm_mlp_adapter", of_images},
+    {Framework::trainer, "--num_padding_at_beginning",
+     "trains a model of rewards, whose head no key has"},
+    {Framework::trainer, "--use_dpo", of_preferences},
+    {Framework::trainer, "--orpo_beta", of_preferences},
     {Framework::trainer, "--beta", of_preferences},
     {Framework::trainer, "--max_prompt_length", of_preferences},
     {Framework::trainer, "--num_generations", of_preferences},
@@ -170,7 +186,10 @@ constexpr OtherStep other_steps[] = {
     {Framework::trainer, "--reward_model", of_preferences},
     {Framework::mindformers, "model.model_config.boost_model_name", of_text},
     {Framework::mindformers, "model.model_config.quantization_config.", of_text},
-    {Framework::primus, "--num-joint-layers", "trains a diffusion model, whose layers no key has"},
+    {Framework::primus, "num_joint_layers", "trains a diffusion model, whose layers no key has"},
+    {Framework::primus, "hybrid_attention_ratio", of_mamba},
+    {Framework::flagscale, "disable_vision_class_token", of_images},
+    {Framework::flagscale, "freeze_ViT", of_images},
     {Framework::primus, "lora.enabled",
      "trains adapters, which are not read of Primus; give the file without lora, and --set "
      "training.adapters.rank=N"},
@@ -287,7 +306,8 @@ void refuse_without_model(const Launch& launch, const Draft& draft) {
   const bool said = std::ranges::any_of(launch.settings, [&](const Setting& setting) {
     return std::ranges::find(sizes, setting.name) != std::end(sizes);
   });
-  if (said || launch.program.empty() || draft.given("model")) return;
+  const bool set = draft.given("model.layers") || draft.given("model.extends");
+  if (said || launch.program.empty() || set) return;
   const auto fail = [&](const std::string& what) {
     throw InputError({{{launch.file}, {}, "launches " + launch.program + what}});
   };

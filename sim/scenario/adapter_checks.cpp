@@ -56,8 +56,6 @@ void check_frozen(const Scenario& scenario, Checks& checks) {
   const WorkloadSpec& w = scenario.workload;
   const CommunicationSpec& communication = w.communication;
   const std::string frozen = " but training.adapters leaves weights as they are, allowed: ";
-  checks.require(w.training.master_weights != TrainingSpec::MasterWeights::stored,
-                 "training.master_weights", "is stored" + frozen + "full, remainder, fp16");
   checks.require(!w.training.offload_experts, "training.offload.experts",
                  "is true" + frozen + "false");
   checks.require(w.moe.spare_experts == 0, "moe.spare_experts",

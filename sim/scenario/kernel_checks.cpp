@@ -190,7 +190,7 @@ void check_idle_statements(const WorkloadSpec& workload, Checks& checks) {
                          workload.model.position == ModelSpec::Position::rope ||
                          !checks.good({"model.position"}),
                      "runtime.kernels.rope",
-                     "is unfused but the model rotates nothing (model.position), allowed: fused");
+                     "is given but the model rotates nothing (model.position), allowed: fused");
   checks.require_use(
       kernels.router == KernelSpec::Router::fused || workload.model.moe || !checks.good({"model"}),
       "runtime.kernels.router", "is statements but the model has no experts, allowed: fused");

@@ -89,6 +89,46 @@ TEST(Adapters, AreTrainedAlone) {
   EXPECT_EQ(head(context(spec)).trained_dense, 0);
 }
 
+TEST(Adapters, ScaleWhatTheyAdd) {
+  // One pass over the output of each, read and written in BF16: forward, and of its gradient.
+  const auto scaled = [](const LayerItems& items) {
+    double bytes = 0;
+    for (const LayerItem& item : items)
+      if (const auto* op = std::get_if<Operator>(&item))
+        if (op->name.find(" scale") != std::string::npos) bytes += op->bytes.value();
+    return bytes;
+  };
+  const Passes own = layer(adapted());
+  EXPECT_DOUBLE_EQ(scaled(own.forward), 4 * tokens * (q + kv + h + 2 * f + h));
+  EXPECT_DOUBLE_EQ(scaled(own.backward), scaled(own.forward));
+}
+
+TEST(Adapters, OfFp32CastWhatTheyReadAndTheirWeights) {
+  WorkloadSpec spec = adapted();
+  spec.training.adapters.dropout = true;
+  const auto bytes = [](const LayerItems& items) {
+    double sum = 0;
+    for (const LayerItem& item : items)
+      if (const auto* op = std::get_if<Operator>(&item)) sum += op->bytes.value();
+    return sum;
+  };
+  const Passes narrow = layer(spec);
+  spec.training.master_weights = TrainingSpec::MasterWeights::stored;
+  const Passes wide = layer(spec);
+  // Six bytes of each cast, two casts of what is read, and four more of what dropout passes over.
+  const double read = tokens * (h + q + h + f);
+  EXPECT_DOUBLE_EQ(bytes(wide.forward) - bytes(narrow.forward), (2 * 6 + 4) * read + 6 * adapters);
+  EXPECT_DOUBLE_EQ(bytes(wide.backward) - bytes(narrow.backward),
+                   (2 * 6 + 4) * read + 6 * adapters);
+  // Layers of packed weights cast the matrices alone.
+  spec.training.adapters.frozen = AdapterSpec::Frozen::nf4;
+  const double packed = bytes(layer(spec).forward);
+  spec.training.master_weights = TrainingSpec::MasterWeights::full;
+  EXPECT_DOUBLE_EQ(packed - bytes(layer(spec).forward), 6 * adapters);
+  EXPECT_DOUBLE_EQ(product_flops(wide.forward), product_flops(narrow.forward));
+  EXPECT_EQ(wide.trained_dense, narrow.trained_dense);
+}
+
 TEST(Adapters, EndTheGradientOfTheFirstLayer) {
   const auto backward = [](const Names& targets) {
     const LayerItems items = layer(adapted_at(targets), true).backward;

@@ -10,8 +10,7 @@ namespace {
 struct Adapter {
   std::string name;
   Linear narrow, wide;
-  double scaled;  ///< elements between them
-  double joined;  ///< elements of its output as it is added to that of the product
+  double joined;  ///< elements of its output as it is scaled and added to that of the product
 };
 
 bool both(const Shape& shape) { return shape.adapters.split == AdapterSpec::Split::both; }
@@ -38,19 +37,50 @@ std::vector<Adapter> adapters_of(const Shape& shape, const Linear& linear, Side 
     adapters.push_back({name,
                         {name + " in", linear.tokens, linear.in, narrow, bf16},
                         {name + " out", tokens, rank, wide, bf16},
-                        tokens * rank,
                         (columns ? linear.tokens : shape.shard) * out});
   }
   return adapters;
 }
 
 Operator scale(const Adapter& adapter, const char* what) {
-  return vector_row(adapter.name + what, adapter.scaled, 2 * element * adapter.scaled);
+  return vector_row(adapter.name + what, adapter.joined, 2 * element * adapter.joined);
 }
 
-Operator dropped(const Adapter& adapter, const char* what) {
+/// Under autocast layers of packed weights hand on what they read as it is (peft's
+/// tuners/lora/bnb.py).
+bool casts_input(const Shape& shape) {
+  return shape.casts && shape.adapters.frozen == AdapterSpec::Frozen::bf16;
+}
+
+/// What an adapter reads, on its way there or back, where it is dropped or cast.
+void read(LayerItems& items, const Shape& shape, const Adapter& adapter, const std::string& way) {
   const double count = adapter.narrow.tokens * adapter.narrow.in;
-  return vector_row(adapter.name + what, 2 * count, (2 * element + mask) * count);
+  const double size = casts_input(shape) ? fp32 : element;
+  const auto cast = [&](const char* what) {
+    if (casts_input(shape))
+      items.push_back(vector_row(adapter.name + what + way, 0, (element + fp32) * count));
+  };
+  cast(" input to fp32");
+  if (shape.adapters.dropout)
+    items.push_back(
+        vector_row(adapter.name + " dropout" + way, 2 * count, (2 * size + mask) * count));
+  cast(" input to bf16");
+}
+
+Operator weights_cast(const Linear& linear, const char* way) {
+  return vector_row(linear.name + " weights cast" + way, 0,
+                    (element + fp32) * linear.in * linear.out);
+}
+
+/// A product of an adapter. Autocast casts what it reads inside the call of the product.
+void multiply(LayerItems& items, const Shape& shape, const Linear& linear, bool cast_before) {
+  Operator product = forward(linear);
+  if (shape.casts) {
+    items.push_back(weights_cast(linear, ""));
+    std::get<Operator>(items.back()).in_call = cast_before;
+    product.in_call = true;
+  }
+  items.push_back(std::move(product));
 }
 
 Operator added(const std::string& name, double count) {
@@ -90,8 +120,8 @@ Linear adapted(Linear linear, const Shape& shape, AdapterPlace place,
 void adapters_forward(LayerItems& items, const Shape& shape, const Linear& linear, Side side) {
   const auto rank = static_cast<double>(shape.adapters.rank);
   for (const Adapter& adapter : adapters_of(shape, linear, side)) {
-    if (shape.adapters.dropout) items.push_back(dropped(adapter, " dropout"));
-    items.push_back(forward(adapter.narrow));
+    read(items, shape, adapter, "");
+    multiply(items, shape, adapter.narrow, casts_input(shape));
     // What the adapter exchanges has its rank as width, which is far less than the layer's.
     const double narrow = adapter.narrow.tokens * rank;
     if (side == Side::rows)
@@ -100,11 +130,11 @@ void adapters_forward(LayerItems& items, const Shape& shape, const Linear& linea
           scatters(shape, side) ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce);
     else if (both(shape))
       gather_columns(items, shape, adapter.narrow.name, narrow);
-    items.push_back(scale(adapter, " scale"));
-    items.push_back(forward(adapter.wide));
+    multiply(items, shape, adapter.wide, false);
     if (side == Side::rows && both(shape))
       gather_columns(items, shape, adapter.wide.name,
                      adapter.wide.tokens * adapter.wide.out * shape.tp);
+    items.push_back(scale(adapter, " scale"));
     items.push_back(added(adapter.name + " sum", adapter.joined));
   }
 }
@@ -114,7 +144,7 @@ void adapters_backward(Backward& backward, const Shape& shape, const Linear& lin
   const bool onward = !linear.lowest;
   for (const Adapter& adapter : adapters_of(shape, linear, side)) {
     const double narrow = adapter.narrow.tokens * rank;
-    LayerItems items;
+    LayerItems items{scale(adapter, " scale backward")};
     // The output was gathered, and the rank kept its tokens.
     if (side == Side::rows && both(shape) && shape.sequence_parallel)
       communicate(items, "all_gather " + adapter.name + " gradient", GroupKind::tensor, shape.tp,
@@ -128,9 +158,11 @@ void adapters_backward(Backward& backward, const Shape& shape, const Linear& lin
       reduce_narrow(items, shape, name, narrow, CollectiveKind::all_reduce);
     backward.add_input(items);
     backward.add_trained(weight_gradient(adapter.wide, shape.gradient_bytes));
-    backward.add_input(scale(adapter, " scale backward"));
     if (onward) backward.add_input(input_gradient(adapter.narrow));
     backward.add_trained(weight_gradient(adapter.narrow, shape.gradient_bytes));
+    if (shape.casts)
+      for (const Linear* own : {&adapter.wide, &adapter.narrow})
+        backward.add_trained(weights_cast(*own, " backward"));
     if (!onward) continue;
     const double count = adapter.narrow.tokens * adapter.narrow.in;
     items.clear();
@@ -138,7 +170,7 @@ void adapters_backward(Backward& backward, const Shape& shape, const Linear& lin
     if (side == Side::columns && both(shape) && !shape.sequence_parallel)
       reduce_narrow(items, shape, adapter.narrow.name + " gradient", count,
                     CollectiveKind::all_reduce);
-    if (shape.adapters.dropout) items.push_back(dropped(adapter, " dropout backward"));
+    read(items, shape, adapter, " backward");
     items.push_back(added(adapter.name + " gradient sum", count));
     backward.add_input(items);
   }

@@ -26,6 +26,7 @@ Shape::Shape(const LayerContext& context) {
   chunks = tp > 1 ? context.tensor_chunks : 1;
   serial_backward = context.tensor_backward == CommunicationSpec::TensorBackward::serial;
   adapters = context.training.adapters;
+  casts = context.training.master_weights == TrainingSpec::MasterWeights::stored;
   lowest = context.lowest;
   // Kernels of torchao and DeepSeek cast what was gathered.
   using Recipe = TrainingSpec::Fp8Recipe;

@@ -36,6 +36,7 @@ struct Shape {
   std::int64_t chunks;     ///< of products that overlap their tensor collective
   bool serial_backward;    ///< gradients of inputs are reduced before the product for the weights
   AdapterSpec adapters;
+  bool casts;   ///< adapters are FP32 and cast for their products (training.master_weights stored)
   bool lowest;  ///< LayerContext::lowest
   /// Of an FP8 step whose tensor ranks gather what products read; else they gather BF16.
   std::optional<TrainingSpec::Fp8Recipe> gathers_fp8;

@@ -1,5 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "stepcast/base/standard_input.hpp"
 #include "subjects.hpp"
 #include "temporary_files.hpp"
 #include "texts.hpp"
@@ -15,9 +20,8 @@ struct Reading {
   std::string keys, said, wrong;
 };
 
-Reading reading_of(const std::string& name, const std::string& text,
-                   std::vector<std::string> sets = {}, std::vector<std::string> arguments = {}) {
-  static const test::TemporaryFiles files;
+Reading reading_at(const std::string& path, std::vector<std::string> sets,
+                   std::vector<std::string> arguments = {}) {
   ImportOptions options;
   options.cluster = "dgx-h100";
   options.devices = 64;
@@ -26,13 +30,19 @@ Reading reading_of(const std::string& name, const std::string& text,
   Reading reading;
   try {
     const SearchPath search = default_search_path({});
-    const ImportedScenario imported = import_launch(files.write(name, text), options, search);
+    const ImportedScenario imported = import_launch(path, options, search);
     reading.keys = "\n" + read_scenario(imported.document, search).content + "\n";
     for (const std::string& warning : imported.warnings) reading.said += warning + "\n";
   } catch (const InputError& error) {
     reading.wrong = error.what();
   }
   return reading;
+}
+
+Reading reading_of(const std::string& name, const std::string& text,
+                   std::vector<std::string> sets = {}, std::vector<std::string> arguments = {}) {
+  static const test::TemporaryFiles files;
+  return reading_at(files.write(name, text), std::move(sets), std::move(arguments));
 }
 
 void expect_read(const Reading& reading, const std::vector<std::string>& keys) {
@@ -211,9 +221,117 @@ TEST(AsWritten, ConfigurationsOfTrl) {
 TEST(AsWritten, OtherTreesAreNamed) {
   const std::pair<std::string, std::string> trees[] = {
       {"actor_rollout_ref:\n  tensor_model_parallel_size: 2\n  micro_batch_size: 1\n", "verl"},
-      {"recipe:\n  _target_: nemo_automodel.recipes.llm.X\n", "NeMo Automodel"}};
+      {"recipe:\n  _target_: nemo_automodel.recipes.llm.X\n", "NeMo Automodel"},
+      {"base_emb_dim: 4096\nbase_num_query_heads: 32\n", "MaxText"},
+      {"tokens:\n  batch_accumulation_per_replica: 1\n  micro_batch_size: 2\n", "nanotron"},
+      {"model:\n  d_model: 4096\n  activation_type: swiglu\ndevice_train_microbatch_size: 2\n",
+       "OLMo"},
+      {"model:\n  type: llama\n  hidden_dim: 4096\n  num_heads: 32\n", "levanter"}};
   for (const auto& [text, name] : trees)
     expect_one_reason(reading_of("other.yaml", text), "is a configuration of " + name + ",");
+}
+
+TEST(AsWritten, PartsOfPrimusAreNoTraining) {
+  expect_one_reason(reading_of("part.yaml", "extends:\n  - llama3_base.yaml\nnum_layers: 32\n"),
+                    "give the experiment that names it");
+}
+
+TEST(AsWritten, CommandsOfSwiftThatTrainNothingAreNamed) {
+  const std::pair<std::string, std::string> commands[] = {{"infer", "generates text"},
+                                                          {"deploy", "serves a model"},
+                                                          {"eval", "evaluates a model"},
+                                                          {"export", "exports"},
+                                                          {"rlhf", "trains by preferences"}};
+  for (const auto& [command, what] : commands)
+    expect_one_reason(reading_of("run.sh", "NPROC_PER_NODE=2 \\\nswift " + command +
+                                               " --model org/model --max_length 2048\n"),
+                      what);
+}
+
+TEST(AsWritten, ACommentEndsTheCommandBeforeIt) {
+  expect_one_reason(
+      reading_of("cut.sh", "deepspeed train.py \\\n  # the model\n  --bf16 \\\n  --x 1\n"),
+      "launches nothing (the comment in line 2 ends the command before it)");
+}
+
+const std::string small_model =
+    R"({"model_type": "llama", "hidden_size": 1024, "intermediate_size": 2816, "vocab_size": 32000,
+ "num_hidden_layers": 8, "num_attention_heads": 16, "tie_word_embeddings": false})";
+
+TEST(AsWritten, DeepSpeedChatMakesItsJsonItself) {
+  const test::TemporaryFiles files;
+  const std::string model = "model.hf_config=" + files.write("config.json", small_model);
+  const std::string flags =
+      "deepspeed main.py --model_name_or_path org/model --data_split 2,4,4 --max_seq_len 512 "
+      "--per_device_train_batch_size 8 --deepspeed --zero_stage 2";
+  const auto read = [&](const std::string& more) {
+    return reading_of("chat.sh", flags + more + "\n", {model});
+  };
+  expect_read(read(""), {"parallel.zero=2", "training.precision=fp16", "training.micro_batch=8",
+                         "training.global_batch=512", "communication.gradient.overlap=true"});
+  expect_read(read(" --dtype bf16"), {"training.precision=bf16"});
+  expect_one_reason(read(" --offload"), "training.offload.optimizer");
+  expect_one_reason(read(" --lora_dim 128 --only_optimize_lora"), "--lora_dim");
+  expect_one_reason(read(" --num_padding_at_beginning 1"), "model of rewards");
+}
+
+TEST(AsWritten, FilesStandBelowTheRootThatScriptsAreLaunchedFrom) {
+  const test::TemporaryFiles files;
+  const std::string model = "model.hf_config=" + files.write("config.json", small_model);
+  files.write("examples/deepspeed/z3.json",
+              R"({"bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3}})");
+  expect_read(reading_at(files.write("examples/train/full.yaml",
+                                     "model_name_or_path: org/model\ntemplate: qwen3\n"
+                                     "finetuning_type: full\nbf16: true\n"
+                                     "deepspeed: examples/deepspeed/z3.json\n"),
+                         {model}),
+              {"parallel.zero=3"});
+}
+
+/// The same text pasted: standard input, whose name says nothing.
+Reading pasted_reading(const std::string& text, std::vector<std::string> sets) {
+  std::istringstream input(text);
+  forget_standard_input();
+  std::streambuf* before = std::cin.rdbuf(input.rdbuf());
+  Reading reading = reading_at("-", std::move(sets));
+  std::cin.rdbuf(before);
+  forget_standard_input();
+  return reading;
+}
+
+/// Line by line, without what names the file.
+std::string without_name(const std::string& text, const std::string& path) {
+  std::istringstream lines(text);
+  std::string all;
+  for (std::string line; std::getline(lines, line);)
+    if (!line.starts_with("name="))
+      all += (line.starts_with(path) ? line.substr(path.size()) : line) + "\n";
+  return all;
+}
+
+TEST(AsWritten, PastedTextsAreReadAsTheirFiles) {
+  const test::TemporaryFiles files;
+  std::vector<std::string> paths;
+  for (const char* name :
+       {"mlm_gpt3_175b.sh", "mlm_gpt3_15b.yaml", "msl_qwen3_32b.sh", "mf_mixtral_8x7b.yaml",
+        "tt_llama3_8b.toml", "nemo_llama2_70b.yaml", "bridge_run_config.yaml"})
+    paths.push_back(data_path(name));
+  const std::pair<const char*, std::string> written[] = {
+      {"fs.yaml", "system:\n  tensor_model_parallel_size: 4\nmodel:\n  num_layers: 8\n"},
+      {"factory.yaml", "model_name_or_path: x\ntemplate: a\nbf16: true\n"},
+      {"axolotl.yaml", "base_model: x\nsequence_len: 512\nbf16: true\n"},
+      {"sft.yaml", "model_name_or_path: x\nbf16: true\nper_device_train_batch_size: 2\n"},
+      {"swift.sh", "swift sft --model x --max_length 512\n"},
+      {"ds.json", R"({"train_batch_size": 64, "bf16": {"enabled": true}})"}};
+  for (const auto& [name, text] : written) paths.push_back(files.write(name, text));
+  for (const std::string& path : paths) {
+    const std::vector<std::string> sets{"model.vocabulary=32000"};
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    const Reading read = reading_at(path, sets), pasted = pasted_reading(text.str(), sets);
+    EXPECT_EQ(without_name(pasted.wrong, "-"), without_name(read.wrong, path)) << path;
+    EXPECT_EQ(without_name(pasted.keys, "-"), without_name(read.keys, path)) << path;
+  }
 }
 
 TEST(AsWritten, BatchFilesOfSlurmAreLaunchFiles) {

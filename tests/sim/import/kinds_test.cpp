@@ -487,6 +487,7 @@ TEST(ImportKinds, StepsThatNoKeyHasAreNamedOnce) {
       {factory + "infer_backend: vllm\n", "serves a model"},
       {axolotl + "qat:\n  weight_dtype: int4\n  group_size: 256\n", "quantization-aware"},
       {axolotl + "quantization:\n  weight_dtype: int4\n", "quantizes a model"},
+      {axolotl + "rl: grpo\ntrl:\n  num_generations: 4\n  beta: 0.1\n", "trains by preferences"},
       {axolotl + "diffusion:\n  eps: 0.01\n", "trains a diffusion model"}};
   for (const auto& [text, words] : named) {
     const std::string wrong = said(text);

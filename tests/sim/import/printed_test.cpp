@@ -136,7 +136,7 @@ TEST(PrintedArguments, WhatIsUnknownIsRefusedUnlessItIsOff) {
   EXPECT_EQ(with("softmax_type", "vanilla"), "");
   EXPECT_TRUE(has(with("my_new_kernel", "True"), "l.log:")) << with("my_new_kernel", "True");
   EXPECT_TRUE(has(with("my_new_kernel", "True"), "my_new_kernel: is True"));
-  EXPECT_TRUE(has(with("softmax_type", "learnable"), "softmax_type: is learnable"));
+  EXPECT_TRUE(has(with("softmax_form", "learnable"), "softmax_form: is learnable"));
   EXPECT_TRUE(has(with("fp4", "e2m1"), "FP4")) << with("fp4", "e2m1");
   EXPECT_TRUE(has(printed_complaint(files.write("empty.log", "nothing\n")), "prints no arguments"));
 }

@@ -184,6 +184,13 @@ class ScriptMaker {
       }
       case 13: {
         const std::string counter = "k" + std::to_string(counters_++);
+        if (chance(40)) {
+          line("for ((" + counter + " = 0; " + counter + " < 3; " + counter + "++)); do");
+          ++loops_;
+          block(1 + below(2));
+          --loops_;
+          return line("done");
+        }
         line(counter + "=0");
         line((chance(70) ? "while [ $" + counter + " -lt 3 ]"
                          : "until [[ $" + counter + " -ge 2 ]]") +

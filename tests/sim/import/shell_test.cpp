@@ -69,6 +69,25 @@ TEST(Shell, DecidesConditions) {
   EXPECT_EQ(flags("while [[ $# -gt 0 ]]; do shift; done\npython t.py --x"), "--x");
 }
 
+TEST(Shell, CountsInLoops) {
+  const std::string behind = "; do A+=\" --x$i\"; done\npython t.py $A --y $i";
+  EXPECT_EQ(flags("for ((i=1; i<3; i++))" + behind), "--x1 --x2 --y=3");
+  EXPECT_EQ(flags("set -e\nN=2\nfor (( i = 0; i <= N-1; i++ ))" + behind), "--x0 --x1 --y=2");
+  EXPECT_EQ(flags("i=3\nfor ((; i > 1; i--)); do [ $i = 2 ] && continue; A+=\" --x$i\"; done\n"
+                  "python t.py $A"),
+            "--x3");
+  EXPECT_EQ(flags("for ((i=0; ; i++)); do ((i == 2)) && break; done\npython t.py --y $i"), "--y=2");
+  // What no round changes is followed whatever the number of rounds.
+  EXPECT_EQ(flags("N=$(wc -l < hosts)\nfor ((i=0; i<N; i++)); do ssh $i true; done\n"
+                  "until test -f x; do sleep 1; done\npython t.py --x"),
+            "--x");
+  EXPECT_NE(
+      complaint("while read l; do A+=\" --x\"; done\npython t.py $A").find("cannot be decided"),
+      std::string::npos);
+  EXPECT_NE(complaint("for ((i=0; i<2)); do true; done").find("for (( begin; condition; step ))"),
+            std::string::npos);
+}
+
 TEST(Shell, StopsAtPipesAndComments) {
   EXPECT_EQ(flags("python t.py --x 1 | tee --log"), "--x=1");
   EXPECT_EQ(flags("A=(\n  --x 1 # --y\n  # --z\n)\npython t.py ${A[@]} 2>&1 > log &"), "--x=1");

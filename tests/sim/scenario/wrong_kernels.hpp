@@ -73,7 +73,7 @@ inline constexpr WrongRow wrong_kernels[] = {
      "frameworks launch as one kernel, allowed: fused, persistent"},
     {"statements_of_no_rotation", "vocabulary: 32000",
      "vocabulary: 32000\n  position: none\nruntime: {kernels: {rope: unfused}}",
-     "s.yaml:37:27: runtime.kernels.rope: is unfused but the model rotates nothing "
+     "s.yaml:37:27: runtime.kernels.rope: is given but the model rotates nothing "
      "(model.position), allowed: fused"},
     {"start_order_of_a_sunk_graph", "vocabulary: 32000",
      "vocabulary: 32000\nruntime: {dispatch: graph_sink, start_order: as_issued}",
