@@ -3,10 +3,12 @@
 #include <Random123/philox.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <numbers>
 #include <numeric>
+#include <tuple>
 
 #include "stepcast/workloads/expert_loads.hpp"
 
@@ -57,7 +59,7 @@ std::vector<double> relative(std::vector<double> counts) {
 }
 
 /// [expert] Its place in an order that the seed draws, 0 the most popular.
-std::vector<std::size_t> drawn_places(std::size_t experts, std::int64_t seed, DrawnAt at) {
+std::vector<std::size_t> draw_places(std::size_t experts, std::int64_t seed, DrawnAt at) {
   std::vector<std::size_t> places(experts);
   std::iota(places.begin(), places.end(), 0);
   // Fisher and Yates: every order is equally likely.
@@ -68,6 +70,37 @@ std::vector<std::size_t> drawn_places(std::size_t experts, std::int64_t seed, Dr
   return places;
 }
 
+/// The same; all steps of a lifetime ask for the two orders around them.
+const std::vector<std::size_t>& drawn_places(std::size_t experts, std::int64_t seed, DrawnAt at,
+                                             std::int64_t knot) {
+  struct Drawn {
+    std::tuple<std::size_t, std::int64_t, std::uint32_t, std::uint32_t> from;
+    std::vector<std::size_t> places;
+  };
+  static std::array<Drawn, 2> last;
+  Drawn& drawn = last[static_cast<std::size_t>(knot) % last.size()];
+  const std::tuple from{experts, seed, at.word, at.rest};
+  if (drawn.places.empty() || drawn.from != from) drawn = {from, draw_places(experts, seed, at)};
+  return drawn.places;
+}
+
+/// By place: what an expert there gets, and the logarithm of that under an exponent of 1.
+struct ZipfShares {
+  std::vector<double> share, log_share;
+};
+const ZipfShares& zipf_shares(std::size_t experts, double exponent) {
+  static double last = 0;
+  static ZipfShares shares;
+  if (shares.share.size() == experts && last == exponent) return shares;
+  last = exponent;
+  shares = {};
+  for (std::size_t place = 0; place < experts; ++place) {
+    shares.share.push_back(std::pow(static_cast<double>(place + 1), -exponent));
+    shares.log_share.push_back(-std::log(static_cast<double>(place + 1)));
+  }
+  return shares;
+}
+
 /// [expert] Its place where one drawn order becomes the next within `lifetime` steps: the
 /// logarithms of the shares that the two orders give are blended along a quarter of a circle, and
 /// sorted.
@@ -75,16 +108,18 @@ std::vector<std::size_t> drifted_places(std::size_t experts, const RoutingSpec& 
                                         ExpertMoment moment) {
   const std::int64_t lifetime = routing.lifetime.value_or(1);
   const std::int64_t knot = routing.lifetime ? moment.step / lifetime : 0;
-  auto before = drawn_places(experts, routing.seed, drawn_at(moment.layer, knot));
+  const auto& before = drawn_places(experts, routing.seed, drawn_at(moment.layer, knot), knot);
   const std::int64_t since = routing.lifetime ? moment.step % lifetime : 0;
   if (since == 0) return before;
-  const auto after = drawn_places(experts, routing.seed, drawn_at(moment.layer, knot + 1));
+  const auto& after =
+      drawn_places(experts, routing.seed, drawn_at(moment.layer, knot + 1), knot + 1);
   const double angle =
       std::numbers::pi / 2 * static_cast<double>(since) / static_cast<double>(lifetime);
-  const auto share = [](std::size_t place) { return -std::log(static_cast<double>(place + 1)); };
+  const double of_before = std::cos(angle), of_after = std::sin(angle);
+  const std::vector<double>& share = zipf_shares(experts, routing.exponent).log_share;
   std::vector<double> blend(experts);
   for (std::size_t e = 0; e < experts; ++e)
-    blend[e] = std::cos(angle) * share(before[e]) + std::sin(angle) * share(after[e]);
+    blend[e] = of_before * share[before[e]] + of_after * share[after[e]];
   std::vector<std::size_t> order(experts), places(experts);
   std::iota(order.begin(), order.end(), 0);
   // Stable, so that ties fall alike on every machine.
@@ -95,9 +130,11 @@ std::vector<std::size_t> drifted_places(std::size_t experts, const RoutingSpec& 
 
 /// The i-th most popular expert gets a share of 1 / i^exponent; the seed says which expert that is.
 std::vector<double> zipf(std::size_t experts, const RoutingSpec& routing, ExpertMoment moment) {
+  const std::vector<double>& by_place = zipf_shares(experts, routing.exponent).share;
   std::vector<double> shares;
+  shares.reserve(experts);
   for (const std::size_t place : drifted_places(experts, routing, moment))
-    shares.push_back(std::pow(static_cast<double>(place + 1), -routing.exponent));
+    shares.push_back(by_place[place]);
   return relative(std::move(shares));
 }
 

@@ -21,7 +21,7 @@ HostQueue::HostQueue(std::uint64_t depth, bool compact) : depth_{depth}, compact
 Clocks HostQueue::run(const Clocks& clocks, const Segment& segment, const SpeedFactors& speed) {
   compile_stall_ = 0;
   if (segment.size() == 0) return clocks;
-  const auto issue = [&speed](const Clocks& now, const OperatorCost& op) {
+  const auto issue = [speed](const Clocks& now, const OperatorCost& op) {
     return issue_operator(now, op, speed);
   };
   // When the main thread would be here had it compiled nothing.
@@ -103,24 +103,28 @@ bool HostQueue::may_bind(const Clocks& clocks, std::uint64_t size) {
   return end_of(waited_for) > clocks.main;
 }
 
-// A host that waits for the queue would have waited for the same operator without its lag.
+// A host that waits for the queue would have waited for the same operator without its lag. What no
+// operator changes is read once, since writing an end could change anything to the compiler.
 template <class Issue>
 Clocks HostQueue::operator_loop(Clocks clocks, const Segment& segment, double host_factor,
                                 const Issue& issue) {
   ++loops_;
   reserve_ends();
   for (std::uint64_t run = first_; run < gate_; ++run) recall_ends(run);
+  double* const ends = ends_.data();
+  const std::uint64_t mask = ends_.size() - 1, depth = depth_;
+  const bool follows = follows_;
   std::uint64_t index = issued_;
   for (const OperatorCost& op : segment.operators()) {
     // An operator gets its place when that `depth` before it has ended.
-    if (index >= depth_) {
-      const double end = end_of(index - depth_);
-      if (follows_) compile_lag_.wait(clocks.main, end);
+    if (index >= depth) {
+      const double end = ends[(index - depth) & mask];
+      if (follows) compile_lag_.wait(clocks.main, end);
       clocks.main = std::max(clocks.main, end);
     }
-    if (follows_) compile_stall_ += compile_lag_.issue(clocks, op, host_factor);
+    if (follows) compile_stall_ += compile_lag_.issue(Clocks{clocks}, op, host_factor);
     clocks = issue(clocks, op);
-    end_of(index++) = clocks.device;
+    ends[index++ & mask] = clocks.device;
   }
   return clocks;
 }

@@ -1,5 +1,6 @@
 #include "stepcast/workloads/rewrites.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "stepcast/workloads/states.hpp"
@@ -32,7 +33,13 @@ bool by_product(const Operator& op) { return !std::holds_alternative<MemoryBound
 /// weight in `flops` operations each.
 LayerItems behind_gradients(LayerItems items, double gradient_bytes, const char* what, double flops,
                             double moved, Gradients which) {
+  const auto accumulates = [](const LayerItem& item) {
+    const auto* op = std::get_if<Operator>(&item);
+    return op != nullptr && op->accumulated != 0;
+  };
+  // Operators are large, and a list that grows moves all of them each time.
   LayerItems out;
+  out.reserve(items.size() + static_cast<std::size_t>(std::ranges::count_if(items, accumulates)));
   for (LayerItem& item : items) {
     auto* op = std::get_if<Operator>(&item);
     const double weights = op != nullptr ? op->accumulated : 0;

@@ -370,6 +370,7 @@ LayerItems with_unfused_kernels(LayerItems items, const KernelSpec& kernels,
                                 const ModelSpec& model) {
   const std::vector<Unfused> table = unfused(kernels, model);
   LayerItems out;
+  out.reserve(2 * items.size());
   for (LayerItem& item : items) {
     if (const AttentionWork* core = between_transposed(item, kernels)) {
       append_transposed(out, std::get<Operator>(item), *core, model);

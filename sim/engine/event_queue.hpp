@@ -56,7 +56,11 @@ inline void EventQueue::push(const QueuedEvent& event) {
     later_.push(event);
     return;
   }
-  soon_.insert(std::upper_bound(soon_.begin(), soon_.end(), event, Later{}), event);
+  // A handful: those before it move by one place.
+  soon_.push_back(event);
+  std::size_t place = soon_.size() - 1;
+  for (; place > 0 && soon_[place - 1].before(event); --place) soon_[place] = soon_[place - 1];
+  soon_[place] = event;
   if (soon_.size() <= most_soon) return;
   later_.push(soon_.front());
   soon_.erase(soon_.begin());

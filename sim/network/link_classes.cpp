@@ -25,10 +25,11 @@ std::optional<double> common_share(const LinkLoads& loads) {
   double smallest = std::numeric_limits<double>::infinity();
   // A common divisor is a fraction of the smallest weight, since it divides that too.
   for (const auto& [flow, weight] : loads) smallest = std::min(smallest, weight);
+  const double largest = largest_of(loads);
   for (int parts = 1; parts <= most_parts; ++parts) {
     const double share = smallest / parts;
     // Finer shares would cost the solver precision and gain nothing.
-    if (largest_of(loads) / share > most_shares) break;
+    if (largest / share > most_shares) break;
     if (std::ranges::all_of(loads, [&](const auto& load) { return whole(load.second / share); }))
       return share;
   }
@@ -62,8 +63,10 @@ double LinkClasses::Class::load_of(std::uint32_t flow) const { return of_flow(lo
 
 /// Where no share divides all weights, one is a 1024th of the largest. Both is asked of single
 /// instances, which are the same whether they are one flow or several: folded or not.
-double LinkClasses::Class::count_shares() {
-  const double share = common_share(instances).value_or(largest_of(instances) / most_shares);
+double LinkClasses::Class::count_shares(bool& rounded) {
+  const std::optional<double> common = common_share(instances);
+  rounded = rounded || !common;
+  const double share = common.value_or(largest_of(instances) / most_shares);
   // At least one share: a flow without any would not feel the link at all.
   for (const auto& [flow, weight] : instances)
     shares.emplace_back(flow, std::max(1.0, std::round(weight / share)));
@@ -89,8 +92,7 @@ void LinkClasses::finish() {
 void LinkClasses::enter(Class& c) {
   c.in_engine = true;
   c.index = static_cast<std::uint32_t>(bandwidths_.size());
-  rounded_ = rounded_ || !common_share(c.instances);
-  bandwidths_.push_back(c.bandwidth / c.count_shares());
+  bandwidths_.push_back(c.bandwidth / c.count_shares(rounded_));
 }
 
 /// Private links count in the closed form only; in the engine one of them, the tightest, stands for

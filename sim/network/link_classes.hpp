@@ -45,8 +45,9 @@ class LinkClasses {
     std::uint32_t index = 0;  ///< into bandwidths_, when in the engine
     LinkLoads shares = {};    ///< whole numbers, by flow, when in the engine
     double load_of(std::uint32_t flow) const;
-    /// Sets `shares`; returns the weight of one.
-    double count_shares();
+    /// Sets `shares`, and `rounded` where the weights have no common one; returns the weight of
+    /// one.
+    double count_shares(bool& rounded);
   };
   static constexpr std::uint32_t none = UINT32_MAX;
   void enter(Class& c);

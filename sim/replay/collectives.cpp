@@ -49,18 +49,27 @@ void Replayer::communicate(RankIndex r, const Communicate& instruction) {
   pump_stream(r, call.stream);
 }
 
+/// Says of which calls the next instruction awaits the end: they meet at most what their rank began
+/// before. A call that several classes arrive at, or that others meet, is none of them.
+void Replayer::find_calls_in_turn() {
+  for (const RankState& rank : ranks_) {
+    const Orderly& orderly = orderly_[rank.stage.value];
+    for (std::size_t c = 0; c < rank.program->calls.size(); ++c) {
+      CallSummary& call = calls_[rank.call_of[c]];
+      const std::optional<StreamSet>& rivals = map_.calls[rank.call_of[c]].rivals;
+      // A stream that begins before the compute stream gets there could still come beside it.
+      call.in_turn = rivals && call.arrivals == 1 && orderly.awaited_at_once[c] &&
+                     (*rivals & orderly.begin_early).none();
+    }
+  }
+}
+
 Replayer::CallSummary Replayer::summary_of(const NetworkCall& call) {
   // Counted once here, since the flows of a call are asked for at every meeting of its members.
   std::size_t flows = 0;
   for (const auto& phase : call.phases) flows += phase.size();
-  return {call.alone,
-          call.held,
-          call.group,
-          call.arrivals,
-          static_cast<std::uint32_t>(flows),
-          call.lone,
-          call.once,
-          call.rivals.has_value()};
+  return {call.alone, call.held, call.group, call.arrivals, static_cast<std::uint32_t>(flows),
+          call.lone,  call.once};
 }
 
 /// Lets the head of the stream arrive at its meeting. What nothing can meet ends by arithmetic.
@@ -91,16 +100,13 @@ void Replayer::pump_stream(RankIndex r, Stream stream) {
 /// began before, if that: its end is known with its start.
 bool Replayer::meets_nothing(RankIndex r, std::uint32_t index, const CallSummary& call,
                              double start) const {
-  if (!call.has_rivals || call.arrivals != 1 || orderly_.empty()) return false;
+  if (!call.in_turn) return false;
   const RankState& rank = ranks_[r];
-  const StreamSet& rivals = *map_.calls[rank.call_of[index]].rivals;
-  const Orderly& orderly = orderly_[rank.stage.value];
-  // A stream that begins before the compute stream gets there could still come beside it.
-  if (!orderly.awaited_at_once[index] || (rivals & orderly.begin_early).any()) return false;
-  for (std::size_t s = 0; s < streams; ++s) {
+  const unsigned long rivals = map_.calls[rank.call_of[index]].rivals->to_ulong();
+  for (std::size_t s = 0; rivals >> s != 0; ++s) {
     const StreamState& other = rank.stream[s];
     // What is queued or not over yet on a rival stream could meet it on a link.
-    if (rivals.test(s) && (!other.queue.empty() || other.free_at > start)) return false;
+    if ((rivals >> s & 1U) != 0 && (!other.queue.empty() || other.free_at > start)) return false;
   }
   return true;
 }
@@ -158,6 +164,7 @@ std::uint32_t Replayer::new_meeting(std::uint32_t call) {
   free_meetings_.pop_back();
   meetings_[id].call = call;
   meetings_[id].phase = 0;
+  meetings_[id].running = 0;
   meetings_[id].start = 0;
   return id;
 }
@@ -167,6 +174,8 @@ std::uint32_t Replayer::new_meeting(std::uint32_t call) {
 std::uint32_t Replayer::meeting_of(RankIndex r, std::uint32_t call) {
   const auto kind = static_cast<std::size_t>(program(r).calls[call].group);
   const CallSummary& planned = network_call(r, call);
+  // A class that meets nobody has no call that waits for others.
+  if (planned.arrivals == 1) return new_meeting(ranks_[r].call_of[call]);
   const bool copy = program(r).calls[call].over_host_link();  // of no group, and met by nobody
   // Calls of a trace and copies meet under the number of their group, each once.
   const std::uint64_t made = planned.once || copy ? 0 : ranks_[r].calls_made[kind]++;
@@ -241,27 +250,41 @@ void Replayer::begin_phase(std::uint32_t id, double now) {
     return;
   }
   const auto& flows = call.phases[meeting.phase];
-  meeting.running = static_cast<std::uint32_t>(flows.size());
+  meeting.running = 0;
+  meeting.phase_end = now;
   for (std::size_t i = 0; i < flows.size(); ++i) {
     const NetworkFlow& flow = flows[i];
     if (flow.path.empty()) {
       // Flows without bytes are barriers, not transfers.
       lone_flows_ += flow.bytes > 0 ? 1 : 0;
-      engine_.post(now + flow.latency + flow.alone, tag_of(Tag::phase_part, id));
+      meeting.phase_end = std::max(meeting.phase_end, now + flow.latency + flow.alone);
     } else {
+      ++meeting.running;
       // The flow index rides in the tag, so that the end knows its latency.
       engine_.start_flow(flow.path, flow.bytes,
-                         tag_of(Tag::phase_part, id + (static_cast<std::uint64_t>(i) << 32U)));
+                         tag_of(Tag::phase_flow, id + (static_cast<std::uint64_t>(i) << 32U)));
     }
   }
+  if (meeting.running == 0) end_phase(id, now);
 }
 
-/// A phase is a barrier: the next one sends on what all flows of this one have brought.
-void Replayer::part_ended(std::uint32_t id, double now) {
+/// The bytes of a flow are through, and what it brings is there one latency later. A phase is a
+/// barrier: the next one sends on what all flows of this one have brought.
+void Replayer::phase_flow_ended(std::uint32_t id, std::size_t flow, double now) {
   Meeting& meeting = meetings_[id];
-  if (--meeting.running > 0) return;
+  const double latency = map_.calls[meeting.call].phases[meeting.phase][flow].latency;
+  meeting.phase_end = std::max(meeting.phase_end, now + latency);
+  if (--meeting.running == 0) end_phase(id, now);
+}
+
+/// With the last bytes it is known when the phase ends: one event, however many flows it has.
+void Replayer::end_phase(std::uint32_t id, double now) {
+  Meeting& meeting = meetings_[id];
   ++meeting.phase;
-  begin_phase(id, now);
+  if (meeting.phase_end > now)
+    engine_.post(meeting.phase_end, tag_of(Tag::meeting, id));
+  else
+    begin_phase(id, now);
 }
 
 void Replayer::finish(std::uint32_t id, double end) {
@@ -344,6 +367,7 @@ void Replayer::wait_slot(RankIndex r, std::uint32_t slot) {
 /// exposed, so that computing is what the operators take.
 void Replayer::give_cores(RankIndex r, const SlotState& state, ExposedKind kind,
                           std::uint32_t recorded) {
+  if (!(state.held > 0)) return;
   RankState& rank = ranks_[r];
   const Clocks before = rank.clocks;
   const double taken =

@@ -16,9 +16,9 @@ constexpr double same_date = 1e-12;
 /// By start, and of those that start together by kind: which of them was told first depends on how
 /// many ranks are simulated.
 CommunicationLog::Ticket CommunicationLog::insert(double start, double end, ExposedKind kind) {
-  const double earlier = start * (1 - same_date), later = start * (1 + same_date);
+  const double earlier = start * (1 - same_date);
   const auto before = [&](const Interval& i) {
-    return i.start < earlier || (i.start <= later && i.kind <= kind);
+    return i.start < earlier || (i.start <= start * (1 + same_date) && i.kind <= kind);
   };
   // Neighbours are moved back one by one: what comes in late is nearly in order.
   std::size_t place = intervals_.size();

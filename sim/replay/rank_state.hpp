@@ -29,7 +29,8 @@ inline constexpr std::size_t cache_line = 64;  ///< or what is likely to be one 
 struct Meeting {
   std::uint32_t call = 0;  ///< NetworkCall that describes it
   std::uint32_t phase = 0, running = 0;
-  double start = 0;  ///< when the last of those that have arrived is ready
+  double start = 0;      ///< when the last of those that have arrived is ready
+  double phase_end = 0;  ///< of the phase under way, as far as its flows have ended
   struct Member {
     std::uint32_t rank, call, slot;
     std::uint32_t issue;  ///< SlotState::issue of this one
@@ -107,8 +108,9 @@ struct alignas(cache_line) RankState {
   double worked = 0;  ///< device time of all segments so far
   SpeedFactors speed;
   const StageProgram* program = nullptr;
-  const std::uint32_t* call_of = nullptr;  ///< [call of the program] -> NetworkMap::calls
-  const SpeedProfile* profile = nullptr;   ///< of a job with stalls
+  const Segment* const* segments = nullptr;  ///< [segment of the program] as its variant has it
+  const std::uint32_t* call_of = nullptr;    ///< [call of the program] -> NetworkMap::calls
+  const SpeedProfile* profile = nullptr;     ///< of a job with stalls
   const StageOrder* order = nullptr;
   Rank id{0};  ///< that stands for the class
   Stage stage{0};

@@ -1,6 +1,7 @@
 #include "stepcast/sim/replay/replay.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "large_pages.hpp"
@@ -30,6 +31,13 @@ bool costs_host_time(const StageProgram& program) {
            return std::ranges::any_of(s.operators(),
                                       [](const OperatorCost& o) { return costs_host_time(o); });
          });
+}
+
+bool alike(const Segment& a, const Segment& b) {
+  const auto numbers = [](const OperatorCost& o) {
+    return std::array{o.main, o.worker, o.launch, o.device, o.draw, o.compile};
+  };
+  return std::ranges::equal(a.operators(), b.operators(), {}, numbers, numbers);
 }
 
 bool some_cost_host_time(const ReplayInput& input) {
@@ -97,8 +105,23 @@ Replayer::Replayer(const ReplayInput& input)
     // Only programs that compile pay for following it.
     if (compiles(*rank.program)) rank.host_queue.follow_compiling();
     start_stalls(r);
+    rank.segments = segments_of(rank);
     if (recorder_) recorder_->host_speed(r, rank.speed.host);
   }
+  if (!orderly_.empty()) find_calls_in_turn();
+}
+
+/// Most segments of a stage are the same in all of its variants, and then one stands for all: ranks
+/// of many variants would read more operators than a cache holds.
+const Segment* const* Replayer::segments_of(const RankState& rank) {
+  const StageProgram& program = *rank.program;
+  const auto [place, fresh] = segments_.try_emplace({&program, rank.variant});
+  std::vector<const Segment*>& list = place->second;
+  for (std::uint32_t s = 0; fresh && s < program.segments.size(); ++s) {
+    const Segment *first = &program.segments[s], *own = &program.segment(s, rank.variant);
+    list.push_back(alike(*own, *first) ? first : own);
+  }
+  return list.data();
 }
 
 Timeline Replayer::run() {
@@ -260,8 +283,7 @@ void Replayer::synchronise(RankIndex r, double cost, bool of_copy) {
 void Replayer::compute(RankIndex r, std::uint32_t index) {
   RankState& rank = ranks_[r];
   const Clocks before = rank.clocks;
-  const Segment& segment = rank.program->segment(index, rank.variant);
-  const double worked = run_segment(r, segment, attention_factor(r, index));
+  const double worked = run_segment(r, *rank.segments[index], attention_factor(r, index));
   const double took = rank.clocks.device - before.device;
   if (recorder_) recorder_->segment(r, before, rank.clocks, index, worked);
   RankTimes& times = rank.times();
@@ -384,9 +406,8 @@ void Replayer::on_event(double now, std::uint64_t tag) {
     case Tag::meeting:
       begin_phase(static_cast<std::uint32_t>(index), now);
       break;
-    case Tag::phase_part:
-      part_ended(static_cast<std::uint32_t>(index), now);
-      break;
+    case Tag::phase_flow:
+      break;  // the tag of flows alone
     case Tag::transfer:
       transfer(static_cast<RankIndex>(index / channels),
                Channel{static_cast<std::uint8_t>(index % channels)}, now);
@@ -398,19 +419,12 @@ void Replayer::on_event(double now, std::uint64_t tag) {
   work();
 }
 
-/// The latency follows the bytes as an event of our own, because SimGrid would share by it.
+/// The latency follows the bytes and is ours, because SimGrid would share by it.
 void Replayer::on_flow_end(double now, std::uint64_t tag) {
   const std::uint64_t index = tag / tag_kinds;
-  if (static_cast<Tag>(tag % tag_kinds) == Tag::phase_part) {
+  if (static_cast<Tag>(tag % tag_kinds) == Tag::phase_flow) {
     // The flow's number rides in the upper half of the index.
-    const auto id = static_cast<std::uint32_t>(index);
-    const Meeting& meeting = meetings_[id];
-    const NetworkFlow& flow = map_.calls[meeting.call].phases[meeting.phase][index >> 32];
-    if (flow.latency > 0) {
-      engine_.post(now + flow.latency, tag_of(Tag::phase_part, id));
-    } else {
-      part_ended(id, now);
-    }
+    phase_flow_ended(static_cast<std::uint32_t>(index), index >> 32U, now);
   } else {
     const auto r = static_cast<RankIndex>(index / channels);
     const Channel channel{static_cast<std::uint8_t>(index % channels)};

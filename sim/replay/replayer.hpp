@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <deque>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,7 +15,7 @@
 namespace stepcast {
 
 /// What an event tag means: a kind over an index.
-enum class Tag : std::uint64_t { meeting, phase_part, transfer, mark };
+enum class Tag : std::uint64_t { meeting, phase_flow, transfer, mark };
 inline constexpr std::uint64_t tag_kinds = 4;
 /// Waits and communications per rank that are kept before those that nothing can change any more
 /// are settled.
@@ -123,6 +124,7 @@ class Replayer : public EngineClient {
     const std::uint32_t stage = map_.classes.stage[r].value;
     return input_.kinds ? input_.kinds->programs[kind(r)][stage] : input_.programs[stage];
   }
+  const Segment* const* segments_of(const RankState& rank);
   std::uint32_t kind(RankIndex r) const {
     return input_.kinds->of_rank[map_.classes.representative[r].value];
   }
@@ -136,8 +138,11 @@ class Replayer : public EngineClient {
     std::uint32_t group, arrivals;
     std::uint32_t flows;  ///< of all phases
     bool lone, once;
-    bool has_rivals;  ///< NetworkCall::rivals says which
+    /// It can meet no more than what its own rank began before it, on the streams that
+    /// NetworkCall::rivals says.
+    bool in_turn = false;
   };
+  void find_calls_in_turn();
   static CallSummary summary_of(const NetworkCall& call);
   const CallSummary& network_call(RankIndex r, std::uint32_t call) const {
     return calls_[ranks_[r].call_of[call]];
@@ -160,7 +165,8 @@ class Replayer : public EngineClient {
   void arrive(RankIndex r, const StreamState::Pending& pending, double start);
   void begin_meeting(std::uint32_t id);
   void begin_phase(std::uint32_t id, double now);
-  void part_ended(std::uint32_t id, double now);
+  void phase_flow_ended(std::uint32_t id, std::size_t flow, double now);
+  void end_phase(std::uint32_t id, double now);
   void finish(std::uint32_t id, double end);
   void finish_alone(std::uint32_t id, double end);
   void release(const Meeting::Member& member, double end);
@@ -185,6 +191,8 @@ class Replayer : public EngineClient {
   Engine engine_;
   std::optional<Recorder> recorder_;
   std::vector<CallSummary> calls_;  ///< by index in NetworkMap::calls
+  std::map<std::pair<const StageProgram*, std::uint32_t>, std::vector<const Segment*>>
+      segments_;  ///< by program and variant
   std::vector<RankState> ranks_;
   std::deque<RankIndex> ready_;
   std::vector<std::pair<RankIndex, Stream>> free_streams_;  ///< that may have a next collective

@@ -113,6 +113,7 @@ void Replayer::describe_meetings(Mark& mark) const {
     for (const std::uint32_t number : {meeting->call, meeting->phase, meeting->running})
       mark.state.push_back(number);
     mark.state.push_back(meeting->start - mark.time);
+    mark.state.push_back(meeting->running > 0 ? meeting->phase_end - mark.time : 0);
     for (const Meeting::Member& member : meeting->members) {
       mark.state.push_back(member.rank);
       mark.state.push_back(member.call);
@@ -216,7 +217,10 @@ void Replayer::skip(const Mark& before, const Mark& now, std::int64_t times) {
     rank.shift(time, micro_batches);
   }
   // The clock of the engine moves with those of the ranks.
-  for (Meeting& meeting : meetings_) meeting.start += time;
+  for (Meeting& meeting : meetings_) {
+    meeting.start += time;
+    meeting.phase_end += time;
+  }
   engine_.shift(time);
   skipped_micro_batches_ += micro_batches;
 }

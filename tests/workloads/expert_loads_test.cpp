@@ -30,6 +30,27 @@ TEST(ExpertLoads, UniformLoadsAreOne) {
   EXPECT_EQ(loads.of_expert, std::vector<double>(16, 1));
 }
 
+// Drawn orders and shares by place are kept from one question to the next.
+TEST(ExpertLoads, DoNotDependOnWhatWasAskedBefore) {
+  WorkloadSpec spec = spec_with(Distribution::zipf, 4);
+  spec.moe.routing.lifetime = 20;
+  spec.moe.routing.step = 7;
+  const std::vector<double> first = expert_loads(spec).of_expert;
+  std::vector<WorkloadSpec> others(5, spec);
+  others[0].moe.routing.seed += 1;
+  others[1].moe.routing.exponent *= 2;
+  others[2].moe.routing.step = 27;
+  others[3].moe.routing.step = 8;
+  others[4].model.moe->experts = 32;
+  for (const WorkloadSpec& other : others) {
+    const std::vector<double> its = expert_loads(other).of_expert;
+    EXPECT_NE(its, first);
+    EXPECT_EQ(expert_loads(spec).of_expert, first);
+    EXPECT_EQ(expert_loads(other).of_expert, its);
+  }
+  EXPECT_NE(expert_loads(spec, 1).of_expert, first);
+}
+
 // n experts of one pair each per token are left out by a step of T tokens with (1 - k/n)^T.
 TEST(ActiveExperts, AreThoseThatGetAToken) {
   WorkloadSpec spec = spec_with(Distribution::random, 4);
