@@ -173,7 +173,13 @@ std::string wrong_scenario_value(std::string_view path, const Node& value) {
   if (path.starts_with("framework.")) return {};  // who reads the scenario says
   if (path == "framework" && value.kind == Node::Kind::mapping) return {};
   ScenarioDraft draft;
-  return wrong_assignment([&](Visitor& visitor) { describe(visitor, draft); }, path, value);
+  const std::string wrong =
+      wrong_assignment([&](Visitor& visitor) { describe(visitor, draft); }, path, value);
+  if (wrong.empty()) return wrong;
+  Reading reading;
+  reading.report(value.place, std::string(path), wrong);
+  suggest_paths(reading);
+  return reading.diagnostics.front().message;
 }
 
 ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>& overrides,
