@@ -70,10 +70,10 @@ inline constexpr WrongRow wrong_plans[] = {
      "2, allowed: 1026"},
     {"chunks_without_interleaving", "pipeline: interleaved_1f1b", "pipeline: 1f1b",
      "s.yaml:49:13: schedule.pipeline: 1f1b runs one chunk per stage but vpp is 2, allowed: vpp 1 "
-     "or an interleaved schedule"},
+     "or interleaved_1f1b"},
     {"interleaving_without_chunks", "  vpp: 2", "  vpp: 1",
      "s.yaml:49:13: schedule.pipeline: interleaved_1f1b needs at least 2 chunks per stage, vpp is "
-     "1, allowed: vpp >= 2"},
+     "1, allowed: vpp >= 2, or 1f1b"},
     {"batch_does_not_divide", "global_batch: 32", "global_batch: 30",
      "s.yaml:46:17: training.global_batch: is 30, must be a multiple of micro_batch*dp = 1*4 = 4, "
      "allowed: 28, 32"},
