@@ -51,12 +51,12 @@ inline constexpr WrongRow wrong_plans[] = {
      "per layer"},
     {"table_of_wrong_shape", "  cp: 1", "  cp: 1\n  layers_per_chunk: [[4, 4]]",
      "s.yaml:41:21: parallel.layers_per_chunk: must have 2 rows (vpp) of 2 numbers (pp), allowed: "
-     "a table [chunk][stage]"},
+     "auto, even, or such a table [chunk][stage]"},
     {"table_of_wrong_sum", "  cp: 1", "  cp: 1\n  layers_per_chunk: [[2, 2], [2, 3]]",
      "s.yaml:41:21: parallel.layers_per_chunk: holds 9 layers, allowed: the 8 of the model"},
     {"recompute_of_wrong_shape", "micro_batch: 1", "micro_batch: 1\n  recompute: [[1, 1], [1]]",
-     "s.yaml:48:14: training.recompute: must have 2 rows (vpp) of 2 numbers (pp), allowed: a table "
-     "[chunk][stage]"},
+     "s.yaml:48:14: training.recompute: must have 2 rows (vpp) of 2 numbers (pp), allowed: none, "
+     "selective, full, or such a table [chunk][stage]"},
     {"slices_without_a_schedule", "interleaved_1f1b", "interleaved_1f1b\n  slices: 2",
      "s.yaml:49:13: schedule.pipeline: interleaved_1f1b does not slice the sequence but slices is "
      "2, allowed: slices 1, or terapipe, seqpipe, seqvpp, seqsmartvpp"},
