@@ -41,7 +41,9 @@ constexpr std::array<Part, 21> parts{{
     {"host.affinity.unbound",
      [](const Scenario& s) { return has_affinity(s, StallsSpec::SlowHosts::Affinity::unbound); }},
     {"host.affinity.cross_numa",
-     [](const Scenario& s) { return has_affinity(s, StallsSpec::SlowHosts::Affinity::cross_numa); }},
+     [](const Scenario& s) {
+       return has_affinity(s, StallsSpec::SlowHosts::Affinity::cross_numa);
+     }},
     // A stream that holds one kernel: each launch waits for the one before.
     {"host.blocking", [](const Scenario& s) { return s.cluster.host.queue_depth == 1; }},
     {"host.compile.", [](const Scenario& s) { return s.workload.runtime.compile_misses > 0; }},
@@ -58,7 +60,8 @@ constexpr std::array<Part, 21> parts{{
      }},
     // A spread that is drawn takes the place of the fleet.
     {"fleet.", [](const Scenario& s) { return has_model(s) && !s.stalls.spread; }},
-    {"fleet.slow_nodes.", [](const Scenario& s) { return !s.cluster.fleet || !s.cluster.fleet->screened; }},
+    {"fleet.slow_nodes.",
+     [](const Scenario& s) { return !s.cluster.fleet || !s.cluster.fleet->screened; }},
     {"network.",
      [](const Scenario& s) { return s.workload.plan.world() > s.cluster.node_devices; }},
     {"node.fabric.", [](const Scenario& s) { return s.workload.plan.world() > 1; }},
@@ -69,7 +72,8 @@ constexpr std::array<Part, 21> parts{{
 bool is_other_attention(const Scenario& s, std::string_view key) {
   constexpr std::string_view begin = "device.efficiency.attention.";
   if (!key.starts_with(begin)) return false;
-  const std::string_view kernel = key.substr(begin.size(), key.find('.', begin.size()) - begin.size());
+  const std::string_view kernel =
+      key.substr(begin.size(), key.find('.', begin.size()) - begin.size());
   const TrainingSpec::Attention attention = s.workload.training.attention;
   if (attention == TrainingSpec::Attention::unfused) return true;
   const AttentionGeneration generation = generation_of(attention);
