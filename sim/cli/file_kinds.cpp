@@ -106,7 +106,8 @@ FileKind kind_of(const std::string& text, const std::string& path, const SearchP
   }
 }
 
-std::string wrong_value(FileKind kind, const std::string& path, const Node& value) {
+/// Of one key, without those inside its value.
+static std::string wrong_alone(FileKind kind, const std::string& path, const Node& value) {
   // Presets are merged before a key is read.
   if (path == "extends" || path.ends_with(".extends")) return {};
   if (kind == FileKind::scenario || kind == FileKind::check)
@@ -114,6 +115,18 @@ std::string wrong_value(FileKind kind, const std::string& path, const Node& valu
   if (kind == FileKind::plan) return wrong_plan_value(path, value);
   const Describe body = description_of(kind);
   return body == nullptr ? std::string() : wrong_assignment(body, path, value);
+}
+
+std::string wrong_value(FileKind kind, const std::string& path, const Node& value) {
+  std::string wrong = wrong_alone(kind, path, value);
+  if (!wrong.empty()) return wrong;
+  for (const Node::Entry& entry : value.entries) {
+    wrong = wrong_value(kind, path + "." + entry.key, entry.value);
+    // Words of a key may be a mapping, too, whose entries are no keys.
+    if (wrong.starts_with("is ") || wrong.starts_with("has "))
+      return "has " + entry.key + ", which " + wrong;
+  }
+  return {};
 }
 
 std::string schema_of(FileKind kind) {

@@ -177,6 +177,7 @@ TEST(Mistakes, SettingsAndEdits) {
       {"new --model llama2-7b --cluster dgx-h100 --devices 8 -o x.json", "writes .yaml"},
       {"edit llama2-7b-8.yaml --set paralel.tp=2", "did you mean parallel?"},
       {"edit llama2-7b-8.yaml --set tp=2", "did you mean parallel.tp?"},
+      {"edit llama2-7b-8.yaml --set 'parallel={tpp: 2}'", "did you mean tp?"},
       {"edit llama2-7b-8.yaml --set parallel.tp=two", "allowed: a whole number"},
       {"edit models/llama2-7b.yaml --set hiden=2", "did you mean hidden?"},
       {"edit plans/gpt3-175b-512.yaml --set plan.shortlst=2", "did you mean shortlist?"},
