@@ -338,6 +338,15 @@ fs::path document_path(const std::string& path, const SearchPath& search) {
   return path == "-" ? fs::path{path} : find_file(path, {}, search).value_or(path);
 }
 
+/// `cluster.extends=X` beside `cluster={extends: Y, ...}`, which says what stays of the old one,
+/// too.
+bool is_replaced(const std::string& assignment, const std::vector<std::string>& all) {
+  const std::size_t at = assignment.find(".extends=");
+  if (at == std::string::npos) return false;
+  const std::string whole = assignment.substr(0, at) + "={extends: ";
+  return std::ranges::any_of(all, [&](const std::string& a) { return a.starts_with(whole); });
+}
+
 /// Whether a `--set` puts another preset in a place and says no more: it goes before what changes
 /// the preset. One with keys of its own stands where it is written: of two values the later counts.
 bool names_preset(const std::string& assignment) {
@@ -497,6 +506,7 @@ void apply_overrides(Node& root, const std::vector<std::string>& assignments,
   std::stable_partition(ordered.begin(), ordered.end(),
                         names_preset);  // clang 14 has no ranged one
   for (const std::string& assignment : ordered) {
+    if (is_replaced(assignment, ordered)) continue;
     try {
       apply_override(root, assignment, search);
     } catch (const InputError& error) {

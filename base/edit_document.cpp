@@ -181,12 +181,19 @@ Assignment read(const std::string& text) {
 }  // namespace
 
 std::string edited_document(std::string text, const std::string& name,
-                            const std::vector<std::string>& assignments) {
+                            const std::vector<std::string>& assignments,
+                            const WrongValue& wrong_value) {
   std::vector<Diagnostic> wrong;
   for (const std::string& given : assignments) {
     const Assignment a = read(given);
     if (a.value.find('\n') != std::string::npos) {
       wrong.push_back({{"--set " + given}, a.path, "has several lines, allowed: one"});
+      continue;
+    }
+    std::string refused =
+        wrong_value ? wrong_value(a.path, parse_document(a.value, "--set " + given)) : "";
+    if (!refused.empty()) {
+      wrong.push_back({{"--set " + given}, a.path, std::move(refused)});
     } else if (const std::optional<Place> place = set(text, name, a)) {
       wrong.push_back({*place, a.path,
                        "cannot be written where it belongs, allowed: a value on one line in place "

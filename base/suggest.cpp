@@ -84,7 +84,19 @@ constexpr Spoken spoken[] = {{"batch_size", "global_batch"},
                              {"output", "json"},
                              {"o", "json"},
                              {"page", "serve"},
-                             {"version", "version"}};
+                             {"version", "version"},
+                             {"memory", "run"},
+                             {"forecast", "run"},
+                             {"predict", "run"},
+                             {"simulate", "run"},
+                             {"estimate", "run"},
+                             {"search", "plan"},
+                             {"optimize", "plan"},
+                             {"optimise", "plan"},
+                             {"tune", "plan"},
+                             {"models", "list"},
+                             {"clusters", "list"},
+                             {"convert", "import"}};
 
 std::string_view without_dashes(std::string_view word) {
   return word.substr(std::min(word.find_first_not_of('-'), word.size()));

@@ -41,7 +41,8 @@ std::string warm_up_rule(const PipelineShape& shape) {
 std::string group_rule(const PipelineShape& shape) {
   const auto text = [](std::int64_t n) { return std::to_string(n); };
   if (shape.stages < 2) {
-    return "needs at least 2 stages, pp is " + text(shape.stages) + ", allowed: pp >= 2";
+    return "needs at least 2 stages, pp is " + text(shape.stages) +
+           ", allowed: pp >= 2, or 1f1b with vpp 1";
   }
   if (shape.micro_batches < shape.stages) {
     return "needs at least as many micro-batches as stages, got " + text(shape.micro_batches) +

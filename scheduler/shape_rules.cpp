@@ -10,7 +10,7 @@ std::string text(std::int64_t n) { return std::to_string(n); }
 std::string one_chunk(const PipelineShape& shape) {
   if (shape.chunks == 1) return {};
   return "runs one chunk per stage but vpp is " + text(shape.chunks) +
-         ", allowed: vpp 1 or an interleaved schedule";
+         ", allowed: vpp 1 or interleaved_1f1b";
 }
 
 std::string two_chunks(const PipelineShape& shape) {
@@ -20,7 +20,8 @@ std::string two_chunks(const PipelineShape& shape) {
 
 std::string several_chunks(const PipelineShape& shape) {
   if (shape.chunks >= 2) return {};
-  return "needs at least 2 chunks per stage, vpp is " + text(shape.chunks) + ", allowed: vpp >= 2";
+  return "needs at least 2 chunks per stage, vpp is " + text(shape.chunks) +
+         ", allowed: vpp >= 2, or " + (shape.slices > 1 ? "seqpipe" : "1f1b");
 }
 
 std::string one_slice(const PipelineShape& shape) {

@@ -83,7 +83,8 @@ Outcome parse_failure(const CLI::App& app, const CLI::ParseError& error) {
     names.emplace_back("help");
     std::string near = did_you_mean(rest.front(), names);
     // `stepcast report my.yaml`: what an option writes.
-    if (const std::string others = with_option("--" + rest.front()); !others.empty())
+    const std::string others = with_option("--" + rest.front());
+    if (!others.empty() && called_elsewhere(rest.front(), names).empty())
       near = "; it is the option --" + rest.front() + " of stepcast " + others;
     if (const std::string& file = rest.front(); file.ends_with(".yaml") || is_there(file))
       near = "; did you mean stepcast run " + file + "?";
@@ -97,7 +98,11 @@ Outcome parse_failure(const CLI::App& app, const CLI::ParseError& error) {
   const bool missing = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
   std::string text = unexpected || missing ? unexpected_hint(app, missing) : std::string();
   text += complaint.str();
-  if (missing && !app.get_subcommands().empty())
+  // What is given without a name does not say which option is meant: an example does.
+  const std::vector<std::string> words = app.remaining(true);
+  const bool bare =
+      std::ranges::any_of(words, [](const std::string& word) { return !word.starts_with("-"); });
+  if ((missing || (unexpected && bare)) && !app.get_subcommands().empty())
     text += app.get_subcommands().front()->get_footer() + "\n";
   return {out.str(), code, text};
 }
@@ -242,7 +247,7 @@ void CommandLine::check_options() const {
       texts.emplace_back("--" + option->get_lnames().front(), given);
     }
   }
-  check_outputs(texts);
+  check_outputs(app_->get_subcommands().front()->get_name(), texts);
 }
 
 CLI::App* CommandLine::command(const char* name, const char* what, const char* example,

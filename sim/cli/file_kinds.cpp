@@ -1,5 +1,6 @@
 #include "file_kinds.hpp"
 
+#include "stepcast/base/known_keys.hpp"
 #include "stepcast/base/schema.hpp"
 #include "stepcast/base/section.hpp"
 #include "stepcast/sim/accuracy/accuracy.hpp"
@@ -11,6 +12,7 @@
 #include "stepcast/sim/kernels/operator_interval.hpp"
 #include "stepcast/sim/plan/plan.hpp"
 #include "stepcast/sim/scenario/framework.hpp"
+#include "stepcast/sim/scenario/scenario.hpp"
 #include "stepcast/sim/sweep/sweep.hpp"
 
 namespace stepcast::cli {
@@ -82,7 +84,50 @@ std::string check_cluster_file(const std::string& path, const SearchPath& search
   return " as a part that cluster files extend: it names no device";
 }
 
+/// A key of a scenario in a plan may have a list of values.
+std::string wrong_plan_value(const std::string& path, const Node& value) {
+  if (path.starts_with("plan.")) return wrong_assignment(describe_plan_file, path, value);
+  std::string wrong = wrong_scenario_value(path, value);
+  if (wrong.empty() || value.kind != Node::Kind::list) return wrong;
+  for (const Node& item : value.items)
+    if (std::string one = wrong_scenario_value(path, item); !one.empty()) return one;
+  return {};
+}
+
 }  // namespace
+
+FileKind kind_of(const std::string& text, const std::string& path, const SearchPath& search) {
+  std::vector<Diagnostic> repeated;  // the reader itself reports them
+  try {
+    return file_kind(load_document_text(text, path, search, &repeated))
+        .value_or(FileKind::scenario);
+  } catch (const InputError&) {  // not all JSON is YAML
+    return path.ends_with(".json") ? FileKind::hugging_face : FileKind::scenario;
+  }
+}
+
+/// Of one key, without those inside its value.
+static std::string wrong_alone(FileKind kind, const std::string& path, const Node& value) {
+  // Presets are merged before a key is read.
+  if (path == "extends" || path.ends_with(".extends")) return {};
+  if (kind == FileKind::scenario || kind == FileKind::check)
+    return wrong_scenario_value(path, value);
+  if (kind == FileKind::plan) return wrong_plan_value(path, value);
+  const Describe body = description_of(kind);
+  return body == nullptr ? std::string() : wrong_assignment(body, path, value);
+}
+
+std::string wrong_value(FileKind kind, const std::string& path, const Node& value) {
+  std::string wrong = wrong_alone(kind, path, value);
+  if (!wrong.empty()) return wrong;
+  for (const Node::Entry& entry : value.entries) {
+    wrong = wrong_value(kind, path + "." + entry.key, entry.value);
+    // Words of a key may be a mapping, too, whose entries are no keys.
+    if (wrong.starts_with("is ") || wrong.starts_with("has "))
+      return "has " + entry.key + ", which " + wrong;
+  }
+  return {};
+}
 
 std::string schema_of(FileKind kind) {
   const std::string name{info(kind).name};

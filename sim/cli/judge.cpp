@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +10,7 @@
 #include "option.hpp"
 #include "progress.hpp"
 #include "stepcast/base/confined_files.hpp"
+#include "stepcast/base/long_work.hpp"
 #include "stepcast/base/section.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/engine.hpp"
@@ -132,7 +134,11 @@ void add_times(const Json& value, const std::string& path, std::vector<JudgedPar
 /// Each engine in a process of its own: SimGrid's clock is not set back.
 Verdict judged(const JudgedJob& job, const std::string& platform, const SearchPath& search) {
   Verdict verdict{job};
+  const bool watched = is_work_watched();
   const auto run = [&](std::size_t engine) {
+    // Of the two SimGrid takes long; what its process does is not seen in this one.
+    std::optional<WorkProgress> progress;
+    if (watched && engine != 0) progress.emplace(!spdlog::should_log(spdlog::level::warn));
     std::vector<std::string> overrides = job.overrides;
     overrides.push_back(engine == 0 ? "simulate.engine=fast" : "simulate.engine=simgrid");
     Scenario scenario = prepare_scenario(job.scenario, overrides, search);

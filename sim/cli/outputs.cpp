@@ -80,7 +80,8 @@ const std::vector<Ending>& known_endings() {
                                        {"--step-trace", {".csv"}},
                                        {"--kernel-details", {".csv"}},
                                        {"--report", {".html", ".htm"}},
-                                       {"--store", {".sqlite", ".sqlite3", ".db"}}};
+                                       {"--store", {".sqlite", ".sqlite3", ".db"}},
+                                       {"--output", {".yaml", ".yml"}}};
   return all;
 }
 
@@ -129,10 +130,13 @@ std::string identity(const std::string& path) {
 
 }  // namespace
 
-void check_outputs(std::vector<std::pair<std::string, std::string>> given) {
+void check_outputs(std::string_view command,
+                   std::vector<std::pair<std::string, std::string>> given) {
   // Of two for one place the other is named: every command has --json.
   std::stable_partition(given.begin(), given.end(),
                         [](const auto& one) { return one.first == "--json"; });
+  // What these two write has the form of the file that was edited, or of a framework's own.
+  const bool any_form = command == "edit" || command == "export";
   std::vector<Diagnostic> wrong;
   std::map<std::string, std::string> owners;  // of each place
   for (const auto& [option, path] : given) {
@@ -154,7 +158,8 @@ void check_outputs(std::vector<std::pair<std::string, std::string>> given) {
                        option,
                        "and " + owner->second + " are both " + path + ", allowed: one of them" +
                            (dash ? "" : " there")});
-    if (const std::string why = dash ? std::string() : wrong_ending(option, path); !why.empty()) {
+    const bool any_ending = dash || (any_form && option == "--output");
+    if (const std::string why = any_ending ? "" : wrong_ending(option, path); !why.empty()) {
       wrong.push_back({{}, option, why});
       continue;
     }

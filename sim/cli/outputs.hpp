@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -9,7 +10,9 @@ namespace stepcast::cli {
 /// should not end at a folder that is not there. `given` are the options with their values; those
 /// that name no output are passed over. Throws InputError, all at once: a folder that does not
 /// exist or is not writable, a read-only file, a directory, a link to nothing, `-` where only a
-/// file is taken, one file or stdout for two outputs.
-void check_outputs(std::vector<std::pair<std::string, std::string>> given);
+/// file is taken, one file or stdout for two outputs, an ending that says another kind of text than
+/// the option of `command` writes.
+void check_outputs(std::string_view command,
+                   std::vector<std::pair<std::string, std::string>> given);
 
 }  // namespace stepcast::cli

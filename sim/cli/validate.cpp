@@ -5,15 +5,11 @@
 namespace stepcast::cli {
 namespace {
 
-/// What the keys of a file say it is; a scenario where they do not say.
-FileKind kind_of(const std::string& path, const SearchPath& search) {
-  std::vector<Diagnostic> repeated;  // the reader itself reports them
+FileKind kind_of_file(const std::string& path, const SearchPath& search) {
   try {
-    const std::string text = read_document_text(path, search);
-    return file_kind(load_document_text(text, path, search, &repeated))
-        .value_or(FileKind::scenario);
-  } catch (const InputError&) {  // not all JSON is YAML
-    return path.ends_with(".json") ? FileKind::hugging_face : FileKind::scenario;
+    return kind_of(read_document_text(path, search), path, search);
+  } catch (const InputError&) {  // the reader itself says that the file cannot be read
+    return FileKind::scenario;
   }
 }
 
@@ -24,7 +20,7 @@ Outcome validate(const ValidateOptions& options) {
   Outcome outcome;
   for (const std::string& file : options.files) {
     try {
-      const FileKind kind = kind_of(file, search);
+      const FileKind kind = kind_of_file(file, search);
       const bool job = kind == FileKind::scenario || kind == FileKind::check;
       const std::vector<std::string> overrides =
           job ? launch_overrides(file, options.overrides, options.launch, search)

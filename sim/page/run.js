@@ -157,10 +157,13 @@ function operators() {
   function fill() {
     table.html('');
     const head = table.append('tr');
-    ['operator', 'class', 'shape', 'launches', 'time', 'share', 'efficiency', 'bound', 'FLOPs each', 'bytes each'].forEach(t => head.append('th').text(t));
+    const columns = [['operator'], ['time', 'number'], ['share', 'number'], ['class'], ['shape'], ['launches', 'number'], ['efficiency', 'number'], ['bound'],
+      ['FLOPs each', 'number'], ['bytes each', 'number']];
+    columns.forEach(([t, kind]) => head.append('th').attr('class', kind).text(t));
     data.operators.filter(o => String(o[0]) === select.property('value')).forEach(o => {
       const line = table.append('tr').attr('title', o[11] ? `of ${o[11]}` : null);
-      [o[1], o[2], o[3], o[4], seconds(o[5]), share(o[6]), share(o[7]), o[8], short(o[9]), `${short(o[10])}B`].forEach(t => line.append('td').text(t));
+      [o[1], seconds(o[5]), share(o[6]), o[2], o[3], o[4], share(o[7]), o[8], short(o[9]), `${short(o[10])}B`]
+        .forEach((t, i) => line.append('td').attr('class', columns[i][1]).text(t));
     });
   }
   select.on('change', fill);
@@ -179,11 +182,12 @@ function assumptions() {
   function fill() {
     const wanted = select.property('value');
     table.html('');
-    const head = table.append('tr');
-    ['number', 'value', 'source', 'note'].forEach(t => head.append('th').text(t));
+    const head = table.append('tr'), columns = wanted === 'all' ? ['value', 'source', 'note'] : ['value', 'note'];
+    ['number', ...columns].forEach(t => head.append('th').text(t));
     data.assumptions.filter(a => wanted === 'all' || a.source === wanted).forEach(a => {
       const line = table.append('tr');
-      [a.path, a.value, a.source, a.note].forEach(t => line.append('td').text(t));
+      appendInParts(line.append('td').node(), a.path);
+      columns.forEach(t => line.append('td').text(a[t]));
     });
   }
   select.on('change', fill);

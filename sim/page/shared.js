@@ -39,3 +39,8 @@ function saveChart(name, chart) {
   image.onload = () => pictureOf(name, 2 * width, 2 * height, pen => pen.drawImage(image, 0, 0, 2 * width, 2 * height));
   image.src = 'data:image/svg+xml,' + encodeURIComponent(new XMLSerializer().serializeToString(copy));
 }
+
+/* Keys and names of files break behind their dots, dashes and signs, not in a word. */
+function appendInParts(node, text) {
+  text.split(/(?<=[._=-])/).forEach((part, i) => node.append(...(i ? [document.createElement('wbr'), part] : [part])));
+}

@@ -265,15 +265,23 @@ std::string state_lines(const Scenario& scenario, const Forecast& forecast) {
                                 static_cast<double>(scenario.cluster.devices));
 }
 
+/// Slower computing that shortens waits for communication costs little, which surprises.
+std::string hidden_fleet(const Forecast& forecast) {
+  const Seconds slower = forecast.mean.computing * (forecast.fleet->pace.device - 1);
+  const Seconds hidden = slower - forecast.fleet->cost;
+  if (hidden < slower / 2 || hidden > forecast.mean.exposed_total()) return {};
+  return fmt::format("; {} more are hidden in waits for communication", human(hidden));
+}
+
 /// What persistent differences cost, and how the steps of several seeds differ.
 std::string spread_lines(const Forecast& forecast) {
   std::string text;
   // The shipped fleet first, then what the scenario itself spreads.
   if (forecast.fleet)
     text += fmt::format(
-        "  fleet          {:>9.1f}%    of the step; equal devices: {}; 80% of fleets {} to {}\n",
+        "  fleet          {:>9.1f}%    of the step; equal devices: {}; 80% of fleets {} to {}{}\n",
         100 * (forecast.fleet->cost / forecast.step_time), human(forecast.fleet->flawless),
-        human(forecast.fleet->low), human(forecast.fleet->high));
+        human(forecast.fleet->low), human(forecast.fleet->high), hidden_fleet(forecast));
   if (forecast.spread) {
     const auto& folded = forecast.spread->folded;
     text += fmt::format(

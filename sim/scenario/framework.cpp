@@ -290,6 +290,24 @@ class FrameworkMappings {
     return found;
   }
 
+  /// Of a version that has no file: the newest before it, or else the first. Empty where no
+  /// framework of this name is known.
+  static std::string nearest_version(const std::vector<std::string>& names,
+                                     const std::string& word) {
+    const std::size_t dash = word.rfind('-');
+    if (dash == std::string::npos) return {};
+    const std::string name = word.substr(0, dash + 1), version = word.substr(dash + 1);
+    std::string before, first;
+    for (const std::string& other : names) {
+      if (other.rfind('-') != dash || !other.starts_with(name)) continue;
+      const std::string its = other.substr(dash + 1);
+      if (first.empty() || is_earlier(its, first)) first = its;
+      if (is_earlier(its, version) && (before.empty() || is_earlier(before, its))) before = its;
+    }
+    if (first.empty()) return {};
+    return name + (before.empty() ? first : before);
+  }
+
   std::string hint(const std::string& name) const {
     const std::vector<std::string> names = framework_names(search_);
     // `mindspeed-2.3` ends with a version, not with an ending.
@@ -298,6 +316,8 @@ class FrameworkMappings {
     const std::string word = lower_case((is_file ? file.stem() : file.filename()).string());
     const std::vector<std::string> newest = newest_of(names, word);
     if (!newest.empty()) return "; did you mean " + joined(newest) + "?";
+    if (const std::string version = nearest_version(names, word); !version.empty())
+      return "; did you mean " + version + "?";
     const auto near = nearest(word, names);
     if (near) return "; did you mean " + *near + "?";
     return names.empty() ? ", allowed: the path of a framework file, none"

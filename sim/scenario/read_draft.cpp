@@ -13,6 +13,7 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/graph/task_graph.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
+#include "stepcast/sim/scenario/file_kind.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 
 namespace stepcast {

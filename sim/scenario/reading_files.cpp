@@ -9,6 +9,7 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/base/whole_visitor.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
+#include "stepcast/sim/scenario/file_kind.hpp"
 
 namespace stepcast {
 namespace {
@@ -121,6 +122,9 @@ void keep_shallowest(std::vector<std::string>& paths) {
   std::erase_if(paths, [&](const std::string& path) { return depth(path) > least; });
 }
 
+/// A part of a part of another section: its size is none of a model.
+bool is_deep(const std::string& path) { return std::ranges::count(path, '.') > 2; }
+
 auto starts_with(const std::string& head) {
   return [head](const std::string& path) { return path.starts_with(head); };
 }
@@ -146,7 +150,14 @@ void suggest_paths(Reading& reading) {
     const std::string head = d.path.substr(0, d.path.find('.') + 1);
     if (!head.empty() && std::ranges::any_of(found, starts_with(head)))
       std::erase_if(found, std::not_fn(starts_with(head)));
+    else if (!head.empty())
+      std::erase_if(found, is_deep);
     if (found.size() > most) keep_shallowest(found);
+    // Sizes of models and kinds of clusters are names of presets.
+    if (found.empty() && (d.path == "model." + name || d.path == "cluster." + name)) {
+      const std::string kind = d.path.substr(0, head.size() - 1);
+      d.message += "; another " + kind + " is --" + kind + " NAME, see stepcast list";
+    }
     if (found.empty() || found.size() > most) continue;
     d.message += "; did you mean " + joined(found) + "?";
   }

@@ -6,9 +6,6 @@
 
 namespace stepcast {
 
-/// The name of a scenario that gives none: the stem of its file, in the characters of names.
-std::string name_of_file(const std::string& path);
-
 /// The folder of the file in which a value stands; the working folder for a setting.
 std::filesystem::path directory_of(const Place& place);
 

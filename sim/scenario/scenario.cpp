@@ -14,6 +14,7 @@
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
+#include "unread_numbers.hpp"
 
 namespace stepcast {
 namespace {
@@ -60,18 +61,6 @@ void throw_if_wrong(Reading& reading) {
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
 }
 
-/// Nothing depends on the factor of an affinity that no host has.
-void drop_unused_affinities(const StallsSpec& stalls, std::vector<Assumption>& assumptions) {
-  using Affinity = StallsSpec::SlowHosts::Affinity;
-  for (const auto& [affinity, path] :
-       {std::pair{Affinity::unbound, "cluster.host.affinity.unbound"},
-        {Affinity::cross_numa, "cluster.host.affinity.cross_numa"}}) {
-    if (std::ranges::count(stalls.slow_hosts, affinity, &StallsSpec::SlowHosts::affinity) > 0)
-      continue;
-    std::erase_if(assumptions, [path = path](const Assumption& a) { return a.path == path; });
-  }
-}
-
 Scenario read_root(Node root, std::string question, const SearchPath& search, Reading reading) {
   FramedDraft framed = read_framed(std::move(root), search, reading);
   throw_if_wrong(framed.reading);
@@ -80,7 +69,7 @@ Scenario read_root(Node root, std::string question, const SearchPath& search, Re
   // below names what is simulated.
   take_fastest_links(scenario.cluster);
   scenario.assumptions = std::move(framed.reading.assumptions);
-  drop_unused_affinities(scenario.stalls, scenario.assumptions);
+  drop_unread(scenario, scenario.assumptions);
   // The hash is that of the meaning: defaults, frameworks and presets are in it, comments and the
   // order of keys are not.
   scenario.content = content_of(framed.draft);
@@ -188,7 +177,13 @@ std::string wrong_scenario_value(std::string_view path, const Node& value) {
   if (path.starts_with("framework.")) return {};  // who reads the scenario says
   if (path == "framework" && value.kind == Node::Kind::mapping) return {};
   ScenarioDraft draft;
-  return wrong_assignment([&](Visitor& visitor) { describe(visitor, draft); }, path, value);
+  const std::string wrong =
+      wrong_assignment([&](Visitor& visitor) { describe(visitor, draft); }, path, value);
+  if (wrong.empty()) return wrong;
+  Reading reading;
+  reading.report(value.place, std::string(path), wrong);
+  suggest_paths(reading);
+  return reading.diagnostics.front().message;
 }
 
 ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>& overrides,

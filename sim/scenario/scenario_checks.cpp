@@ -289,23 +289,26 @@ void check_sequence(const Scenario& scenario, Checks& checks) {
                      ", allowed: " + count_text(std::max(sequence / both, std::int64_t{1}) * both));
 }
 
-/// Whether the table has one row per chunk and one column per stage.
-bool check_shape(const Table& table, const std::string& path, const ParallelPlan& plan,
-                 Checks& checks) {
+/// Whether the table has one row per chunk and one column per stage. `words`: of the key, which
+/// fit every plan.
+bool check_shape(const Table& table, const std::string& path, const char* words,
+                 const ParallelPlan& plan, Checks& checks) {
   const auto columns = static_cast<std::size_t>(plan.pp);
   const bool shape =
       table.size() == static_cast<std::size_t>(plan.vpp) &&
       std::ranges::all_of(table, [&](const auto& row) { return row.size() == columns; });
   return checks.require(shape, path,
                         "must have " + count_text(plan.vpp) + " rows (vpp) of " +
-                            count_text(plan.pp) + " numbers (pp), allowed: a table [chunk][stage]");
+                            count_text(plan.pp) + " numbers (pp), allowed: " + words +
+                            ", or such a table [chunk][stage]");
 }
 
 /// How many layers each chunk has to compute again is known once the layers are assigned.
 void check_recompute(const WorkloadSpec& workload, Checks& checks) {
   const bool table = workload.training.recompute == TrainingSpec::Recompute::table;
   if (!table || !checks.good({"parallel.pp", "parallel.vpp", "training.recompute"})) return;
-  check_shape(workload.training.recompute_layers, "training.recompute", workload.plan, checks);
+  check_shape(workload.training.recompute_layers, "training.recompute", "none, selective, full",
+              workload.plan, checks);
 }
 
 /// Two directions: the second row of the table is the first one backwards.
@@ -336,7 +339,8 @@ void check_layers(const Scenario& scenario, Checks& checks) {
                        " layers, allowed: at most one chunk per layer");
     return;
   }
-  if (!check_shape(plan.layers_per_chunk, "parallel.layers_per_chunk", plan, checks)) return;
+  if (!check_shape(plan.layers_per_chunk, "parallel.layers_per_chunk", "auto, even", plan, checks))
+    return;
   if (plan.chunk_placement == ChunkPlacement::bidirectional)
     return check_mirrored(plan, layers, checks);
   // Chunks share all layers out: none may be left over and none be there twice.

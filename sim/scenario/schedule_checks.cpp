@@ -162,13 +162,14 @@ std::vector<std::string> pair_findings(const Scenario& scenario, const PipelineS
       serves ? "" : pairing_rule(pipeline_schedule(scenario.schedule.pipeline), shape);
   require(wrong.empty(), wrong);
   require(!paired_exchange_misfit(spec.moe, spec.plan),
-          "hides the exchange of tokens, allowed: with ep > 1");
+          "hides the exchange of tokens, allowed: none, or ep > 1");
   require(spec.training.recompute != TrainingSpec::Recompute::modules ||
               !spec.training.recomputes(TrainingSpec::Module::moe),
-          "has no place for exchanging tokens again, allowed: with training.recompute without moe");
+          "has no place for exchanging tokens again, allowed: none, or training.recompute without "
+          "moe");
   require(!paired_gradients_misfit(spec.moe, spec.plan),
-          "keeps whole gradients, allowed: with parallel.zero 0 or 1");
-  require(spec.plan.slices == 1, "pairs whole micro-batches, allowed: with schedule.slices 1");
+          "keeps whole gradients, allowed: none, or parallel.zero 0 or 1");
+  require(spec.plan.slices == 1, "pairs whole micro-batches, allowed: none, or schedule.slices 1");
   return findings;
 }
 

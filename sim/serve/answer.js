@@ -59,7 +59,7 @@ function drawHead(b) {
   $('name').textContent = scenario.name;
   document.title = `${scenario.name} - Stepcast`;
   const parts = [`${scenario.devices} devices`, inputs['cluster.device.name'], `cluster ${inputs['cluster.name']}`,
-    inputs['model.name'] ? `model ${inputs['model.name']}` : 'given times, no model',
+    result.mfu === null ? 'given times, no model' : inputs['model.name'] ? `model ${inputs['model.name']}` : 'a model without a name',
     framework ? `framework ${framework.label}${framework.assumed ? ' (assumed)' : ''}` : 'no framework',
     `${scenario.schedule}, ${scenario.micro_batches} micro-batches`];
   $('machine').textContent = parts.filter(Boolean).join(' · ');

@@ -9,6 +9,7 @@
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/node_at.hpp"
 #include "stepcast/base/version.hpp"
+#include "stepcast/sim/import/import.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 
@@ -112,6 +113,21 @@ std::vector<std::string> keys_of(const Json& body) {
   return words;
 }
 
+/// Variables that a launch script finds set.
+std::vector<std::string> environment_of(const Json& body) {
+  std::vector<std::string> words;
+  const auto env = body.find("env");
+  if (env == body.end()) return words;
+  if (!env->is_array() || env->size() > most_settings) throw Malformed{"env is no list"};
+  for (const Json& one : *env) {
+    const std::string text = one.is_string() ? one.get<std::string>() : "";
+    if (text.size() > longest_value || !is_key(text.substr(0, text.find('='))))
+      throw Malformed{"env has an entry that is no NAME=VALUE of at most 4096 bytes"};
+    words.insert(words.end(), {"--env", text});
+  }
+  return words;
+}
+
 /// What a launch file does not say itself.
 std::vector<std::string> launch_of(const Json& body) {
   std::vector<std::string> words;
@@ -123,6 +139,8 @@ std::vector<std::string> launch_of(const Json& body) {
       throw Malformed{std::string(name) + " is no word"};
     words.insert(words.end(), {std::string("--") + name, text});
   }
+  const std::vector<std::string> environment = environment_of(body);
+  words.insert(words.end(), environment.begin(), environment.end());
   return words;
 }
 
@@ -252,7 +270,8 @@ Api::Api(std::vector<std::string> worker, const std::vector<fs::path>& folders)
                         {"clusters", presets_below(folders, "clusters")},
                         {"models", presets_below(folders, "models")},
                         {"frameworks", presets_below(folders, "frameworks")},
-                        {"engines", {"fast", "simgrid"}}});
+                        {"engines", {"fast", "simgrid"}},
+                        {"launch_kinds", import_kinds()}});
 }
 
 const Api::Preset* Api::find(const std::string& name) const {

@@ -92,10 +92,9 @@ function element(parent, name, attributes = {}, text) {
   return node;
 }
 
-/* Keys and names of files break behind their dots, dashes and signs, not in a word. */
 function elementInParts(parent, name, attributes, text) {
   const node = element(parent, name, attributes);
-  text.split(/(?<=[._=-])/).forEach((part, i) => node.append(...(i ? [document.createElement('wbr'), part] : [part])));
+  appendInParts(node, text);
   return node;
 }
 

@@ -18,12 +18,26 @@ async function ask(slot, from, seq) {
 /* After the next frame is drawn: what else is asked must not take its processor. */
 const nextFrame = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
 
+/* An answer that takes longer than it seems to says so; SimGrid asks about every message of every rank. */
+const silence = 1500;
+let slow = null;
+function sayWaiting() {
+  const engine = state.set['simulate.engine'] ?? startOf('simulate.engine');
+  $('waiting').textContent = `${engine === 'simgrid' ? 'SimGrid replays every message of every rank' : 'The forecast is still under way'}; the numbers are those of before.`;
+}
+function waits(does) {
+  clearTimeout(slow);
+  $('waiting').textContent = '';
+  slow = does ? setTimeout(sayWaiting, silence) : null;
+}
+
 /* The first change goes at once, before anything is drawn; the last of a row a moment after it. */
 function changed() {
   lastSeq += 1;
   askedAt = performance.now();
   clearTimeout(waiting);
   clearTimeout(resting);
+  waits(true);
   const wait = Math.max(0, lastStart + between - askedAt);
   if (wait > 0) waiting = setTimeout(answer, wait, lastSeq);
   else answer(lastSeq);
@@ -36,7 +50,9 @@ function drawChange() {
   ['drawing', 'gantt', 'operators', 'bands', 'worth', 'curve', 'sweep', 'pins'].forEach(id => late(id, true));
   $('command').textContent = commandOf(state);
   $('preset').value = state.text === null ? state.preset : '';
-  $('question').textContent = state.text === null ? (scenarios.find(s => s.name === state.preset) || {}).question || '' : '';
+  // What was asked of the preset is not what is asked now.
+  const question = state.text === null ? (scenarios.find(s => s.name === state.preset) || {}).question || '' : '';
+  $('question').textContent = question && Object.keys(state.set).length ? `Started from: ${question}` : question;
   $('undo').disabled = !undone.length;
   $('redo').disabled = !redone.length;
   $('swap').disabled = !state.a;
@@ -50,6 +66,7 @@ async function answer(seq) {
   try {
     const [b, a] = await Promise.all([ask('b', state, seq), state.a && !pinned ? ask('a', state.a, seq) : pinned]);
     if (seq !== lastSeq) return;
+    waits(false);
     if (b.failed) {
       if (b.status !== 409) drawErrors(b);
     } else {
@@ -73,6 +90,7 @@ async function answer(seq) {
   } catch (error) { lost(error); }
 }
 function lost() {
+  waits(false);
   drawErrors({ error: 'stepcast serve does not answer: is it still running? The last numbers are old.' });
   clearTimeout(waiting);
   waiting = setTimeout(() => { if (document.visibilityState === 'visible') answer(lastSeq); }, 2000);
@@ -194,6 +212,8 @@ async function start() {
   scenarios = hello.presets;
   ({ version } = hello.stepcast);
   scenarios.forEach(s => element($('preset'), 'option', { value: s.name, title: s.question }, s.name.replace('.yaml', '')));
+  hello.launch_kinds.forEach(name => element($('launch-from'), 'option', {}, name));
+  ['none', ...hello.frameworks].forEach(name => element($('launch-framework'), 'option', {}, name));
   hello.clusters.forEach(name => element($('clusters'), 'option', { value: name }));
   buildSwaps($('controls'), hello);
   buildControls();

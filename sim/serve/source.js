@@ -60,17 +60,23 @@ function showRecipe() {
   $('launch').scrollIntoView({ block: 'center' });
   $('launch').focus();
 }
+/* `a=1; b=2` as pairs. */
+const assignments = text => text.split(';').map(part => part.trim()).filter(Boolean)
+  .map(part => [part.split('=')[0].trim(), part.slice(part.split('=')[0].length + 1).trim()]);
 async function importLaunch() {
   const said = $('import-said'), body = { tab, slot: 'import', seq: Date.now(), scenario: { text: $('launch').value } };
   ['from', 'devices', 'cluster'].forEach(name => {
     const value = $('launch-' + name).value.trim();
     if (value) body[name] = value;
   });
+  const env = assignments($('launch-env').value), framework = $('launch-framework').value;
+  if (env.length) body.env = env.map(pair => pair.join('='));
+  body.set = { ...Object.fromEntries(assignments($('launch-set').value)), ...framework && { framework } };
   said.textContent = 'reading ...';
   const reply = await call('import', body).catch(() => ({ error: 'no answer' }));
   said.textContent = '';
   const lines = reply.status === 200 ? reply.warnings || [] : (reply.errors || [{ text: reply.error }]).map(error => error.text);
-  lines.forEach(line => element(said, 'p', {}, line));
+  lines.forEach(line => element(said, 'p', {}, line.replace(/^-:(\d+):\d+: /, 'line $1: ').replace(/^-: /, '')));
   if (reply.status !== 200) return;
   element(said, 'p', {}, 'Taken: the scenario above is what the launch says, and the controls turn it.');
   take(s => Object.assign(s, { preset: null, text: reply.answer, set: {} }));

@@ -16,12 +16,27 @@ function token() {
 }
 const tab = Math.random().toString(36).slice(2);
 
+/* A newer question ends the older of its route and slot, and a forecast what else was asked about the one before, as the server
+   does: the page leaves first, so that the console has no refusals. */
+const asked = {}, slotOf = body => body.slot || 'b';
+const ENDED = ['bands', 'choices', 'edit', 'explain', 'pipeline'];
+function beginAsking(path, body) {
+  const own = `${path}/${slotOf(body)}`;
+  [own, ...path === 'forecast' ? ENDED.map(other => `${other}/${slotOf(body)}`) : []].forEach(name => { if (asked[name]) asked[name].abort(); });
+  asked[own] = new AbortController();
+  return asked[own].signal;
+}
 async function call(path, body) {
   const headers = { 'X-Stepcast-Token': token() };
   if (body) headers['Content-Type'] = 'application/json';
-  const reply = await fetch('/api/' + path, { method: body ? 'POST' : 'GET', headers, body: body && JSON.stringify(body) });
-  const answer = await reply.json();
-  return { status: reply.status, ...answer };
+  const question = body ? { method: 'POST', headers, body: JSON.stringify(body), signal: beginAsking(path, body) } : { headers };
+  try {
+    const reply = await fetch('/api/' + path, question);
+    return { status: reply.status, ...await reply.json() };
+  } catch (error) {
+    if (error.name === 'AbortError') return { status: 409, error: 'a newer question took its place' };
+    throw error;
+  }
 }
 
 const packed = object => {

@@ -11,7 +11,7 @@ void describe(Visitor& visitor, SweepFile& file) {
     return PathMap{"scenario", describe_varied_keys, lists, &found};
   };
   describe_format_version(visitor, true);
-  visitor.field({"name", Identifier{&file.name}, "name of the sweep", any_number(), true});
+  visitor.field({"name", Identifier{&file.name}, "name of the sweep; absent: that of its file"});
   visitor.section("sweep", "what varies", [&](Visitor& v) {
     v.field({"base", &file.base, "the scenario that is varied", any_number(), true});
     v.paths("grid", "lists of values of which every combination is a point", map(file.grid, true));

@@ -169,7 +169,7 @@ std::optional<std::string> read_keys(const Node& root, Sweep& sweep, bool& weak,
   Section section{root, {}, reading};
   describe(section, file);
   section.finish();
-  sweep.name = file.name;
+  sweep.name = file.name.empty() ? name_of_file(root.place.file) : file.name;
   weak = file.weak;
   AxisReader axes{sweep, reading};
   const std::size_t before = reading.diagnostics.size();

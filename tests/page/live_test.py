@@ -439,8 +439,14 @@ class Page(unittest.TestCase):
                   "--max-position-embeddings 4096 --micro-batch-size 1 --global-batch-size 64 --tensor-model-parallel-size 2 --bf16 "
                   "--vocab-size 32000 --make-vocab-size-divisible-by 1\n")
         fill = "Object.entries(arguments[0]).forEach(([id, v]) => { document.getElementById(id).value = v; }); document.getElementById('import').click()"
-        self.js(fill, {"launch": launch, "launch-devices": "64", "launch-cluster": "clusters/dgx-h100.yaml"})
-        self.wait("state.text !== null && state.text.includes('dgx-h100')")
+        self.js(fill, {"launch": launch.replace("--bf16", "$TYPE"), "launch-devices": "64", "launch-cluster": "clusters/dgx-h100.yaml",
+                       "launch-env": "OTHER=1; TYPE=--bf16", "launch-set": "name=pasted", "launch-framework": "megatron-core-0.14",
+                       "launch-from": "megatron"})
+        self.wait("state.text !== null && state.text.includes('name: pasted')")
+        self.settle()
+        self.assertIn("model ", self.text("machine"))
+        self.js(fill, {"launch": launch, "launch-env": "", "launch-set": "", "launch-framework": "", "launch-from": ""})
+        self.wait("!state.text.includes('pasted')")
         self.settle()
         script = os.path.join(self.served.folder.name, "train.sh")
         pathlib.Path(script).write_text(launch)

@@ -39,6 +39,20 @@ std::string moved_text(const std::vector<DiffSide>& sides) {
   return text;
 }
 
+/// Steps of other batches are compared by the token: the longer step may be of the faster job.
+/// Empty where both train as many tokens.
+std::string tokens_text(const DiffSide& before, const DiffSide& after) {
+  if (!before.tokens_per_s || !after.tokens_per_s) return {};
+  const double tokens =
+      *after.tokens_per_s * after.step_time / (*before.tokens_per_s * before.step_time);
+  if (std::abs(tokens - 1) < least_part) return {};
+  const double device = *before.device_tokens_per_s / *after.device_tokens_per_s,
+               job = *before.tokens_per_s / *after.tokens_per_s;
+  const bool other_devices = std::abs(device / job - 1) > least_part;
+  return fmt::format(" for {:.3g} times the tokens: {} per token{}", tokens,
+                     percent_text(100 * (device - 1)), other_devices ? " and device" : "");
+}
+
 }  // namespace
 
 bool comparable(const std::vector<DiffSide>& sides) {
@@ -87,14 +101,16 @@ std::vector<InputRow> differing_layers(const std::vector<DiffSide>& sides) {
 }
 
 std::string result_sentence(const DiffSide& before, const DiffSide& after) {
+  const std::string tokens = tokens_text(before, after);
   const double amount = after.step_time - before.step_time;
   if (std::abs(amount) < least_part * before.step_time)
-    return fmt::format("{}, as before", human(Seconds{after.step_time}));
+    return fmt::format("{}, as before{}", human(Seconds{after.step_time}), tokens);
   const std::string first = human(Seconds{before.step_time}),
                     second = human(Seconds{after.step_time}),
                     percent = percent_text(change_percent(before.step_time, after.step_time));
-  if (first == second) return fmt::format("{}, {} ({})", second, signed_time(amount), percent);
-  return fmt::format("{} instead of {} ({})", second, first, percent);
+  if (first == second)
+    return fmt::format("{}, {} ({}){}", second, signed_time(amount), percent, tokens);
+  return fmt::format("{} instead of {} ({}){}", second, first, percent, tokens);
 }
 
 std::string diff_table(const DiffSide& before, const DiffSide& after, InputList inputs,

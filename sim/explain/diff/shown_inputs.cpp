@@ -152,28 +152,13 @@ std::string rows_block(const char* title, const std::vector<InputRow>& rows, con
   return text;
 }
 
-std::optional<double> input_number(const DiffSide& side, std::string_view path) {
-  for (const auto& [key, value] : side.inputs)
-    if (key == path) return parse_number(value);
-  return {};
-}
-
-/// Devices over tokens of a step; nothing without a model.
-std::optional<double> devices_per_token(const DiffSide& side) {
-  const auto devices = input_number(side, "cluster.devices"),
-             batch = input_number(side, "training.global_batch"),
-             sequence = input_number(side, "training.sequence");
-  if (!devices || !batch || !sequence || !side.mfu) return {};
-  return *devices / (*batch * *sequence);
-}
-
 /// What differs and how much, as pairs have it.
 struct PairChange {
   std::string kind;
   double ratio = 1;
 };
 std::optional<PairChange> pair_change(const DiffSide& before, const DiffSide& after) {
-  const auto a = devices_per_token(before), b = devices_per_token(after);
+  const auto &a = before.device_tokens_per_s, &b = after.device_tokens_per_s;
   if (!a || !b || !comparable({before, after})) return {};
   std::vector<std::string> paths;
   for (const InputRow& row : shown_inputs({before, after}).rows) paths.push_back(row.path);
@@ -182,7 +167,7 @@ std::optional<PairChange> pair_change(const DiffSide& before, const DiffSide& af
   const bool job = std::ranges::any_of(
       paths, [](const std::string& path) { return kind_of_change({path}) == "model"; });
   if (paths.empty() || job) return {};
-  return PairChange{kind, after.step_time * *b / (before.step_time * *a)};
+  return PairChange{kind, *a / *b};
 }
 
 }  // namespace

@@ -61,6 +61,11 @@ std::string build_of(const OrderedJson& json) {
   return text;
 }
 
+std::optional<double> number_or_none(const OrderedJson& json, const char* key) {
+  const OrderedJson& value = json.at(key);
+  return value.is_null() ? std::nullopt : std::optional{value.get<double>()};
+}
+
 DiffSide side_of(const OrderedJson& json) {
   DiffSide side;
   const OrderedJson &scenario = json.at("scenario"), &result = json.at("result");
@@ -86,7 +91,9 @@ DiffSide side_of(const OrderedJson& json) {
         // `sources` and `presets` differ in their first letter.
         (section[0] == 's' ? side.sources : side.presets)[path] = text.get<std::string>();
   side.step_time = result.at("step_time_s");
-  if (!result.at("mfu").is_null()) side.mfu = result.at("mfu").get<double>();
+  side.mfu = number_or_none(result, "mfu");
+  side.tokens_per_s = number_or_none(result, "tokens_per_s");
+  side.device_tokens_per_s = number_or_none(result, "tokens_per_s_per_device");
   side.peak_memory = peak_of(result.at("stages"));
   side.layers = layers_of(result.at("stages"));
   if (const auto cost = result.find("cost"); cost != result.end()) {
@@ -206,6 +213,7 @@ std::string diff_json(const DiffSide& before, const DiffSide& after,
                      {"label", s.label},
                      {"build", s.build},
                      {"step_time_s", s.step_time},
+                     {"tokens_per_s_per_device", optional_json(s.device_tokens_per_s)},
                      {"mfu", optional_json(s.mfu)},
                      {"peak_memory_bytes", optional_json(s.peak_memory)}};
     add_cost(json, s.cost);
@@ -238,6 +246,7 @@ std::string compare_json(const std::vector<DiffSide>& sides,
                     {"build", side.build},
                     {"step_time_s", side.step_time},
                     {"step_time_change_s", side.step_time - sides[0].step_time},
+                    {"tokens_per_s_per_device", optional_json(side.device_tokens_per_s)},
                     {"mfu", optional_json(side.mfu)},
                     {"peak_memory_bytes", optional_json(side.peak_memory)},
                     {"parts_s", parts},

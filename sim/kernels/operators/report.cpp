@@ -30,7 +30,8 @@ OperatorJson interval_json(const std::optional<OperatorInterval>& interval) {
 std::string interval_text(const OperatorInterval& interval) {
   std::string text = "to " + human(interval.high);
   if (interval.shape == MeasuredShape::outside) text += ", outside the shapes measured";
-  if (interval.shape == MeasuredShape::not_measured) text += ", not measured on this device";
+  if (interval.shape == MeasuredShape::not_measured)
+    text += ", not measured on this device: as wide as the worst kind on any";
   return text;
 }
 

@@ -169,8 +169,25 @@ TEST(Mistakes, SettingsThird) {
   });
 }
 
+TEST(Mistakes, SettingsAndEdits) {
+  helps({
+      {"run llama2-7b-8.yaml --framework megatron-core-0.15", "did you mean megatron-core-0.14?"},
+      {"run llama2-7b-8.yaml --set model.size=7b", "another model is --model NAME"},
+      {"run telechat3-36b-2048.yaml --set parallel.vpp=1", "allowed: vpp >= 2, or 1f1b"},
+      {"new --model llama2-7b --cluster dgx-h100 --devices 8 -o x.json", "writes .yaml"},
+      {"edit llama2-7b-8.yaml --set paralel.tp=2", "did you mean parallel?"},
+      {"edit llama2-7b-8.yaml --set tp=2", "did you mean parallel.tp?"},
+      {"edit llama2-7b-8.yaml --set 'parallel={tpp: 2}'", "did you mean tp?"},
+      {"edit llama2-7b-8.yaml --set parallel.tp=two", "allowed: a whole number"},
+      {"edit models/llama2-7b.yaml --set hiden=2", "did you mean hidden?"},
+      {"edit plans/gpt3-175b-512.yaml --set plan.shortlst=2", "did you mean shortlist?"},
+  });
+}
+
 TEST(Mistakes, CommandsFourth) {
   helps({
+      {"schedule 1f1b 4 8", "stepcast schedule zb_h1 --pp 4 --micro-batches 8"},
+      {"memory llama2-7b-8.yaml", "did you mean run?"},
       {"run q.yml", "or a shipped one, see stepcast list"},
       {"llama2-7b-8.yaml run", "allowed: stepcast run llama2-7b-8.yaml"},
       {"run llama2-7b-8.yaml llama3-70b-dgx-h100.yaml", "is a second file; stepcast compare A B"},

@@ -262,6 +262,9 @@ TEST(EditCli, AnEditedFileIsTheOverriddenScenario) {
   };
   EXPECT_EQ(result(out, ""), result(base, " --set name=other"));
   EXPECT_EQ(shell(files, program + " edit " + base).code, 2);
+  const std::string before = content(out);
+  EXPECT_EQ(shell(files, program + " edit " + out + " --set nam=x -o " + out).code, 2);
+  EXPECT_EQ(content(out), before);
 }
 
 TEST(CheckCli, AFileThatDoesNotReadExitsWithTwo) {

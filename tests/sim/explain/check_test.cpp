@@ -103,6 +103,18 @@ TEST(Check, AFileWithoutABreakdownIsToldHowToGetOneAndGetsIt) {
             text.find("breakdown"));
 }
 
+TEST(Check, PairsSayNothingOfAPlaceholder) {
+  const TemporaryFiles files;
+  const std::vector<PublishedPair> pairs(20, {"plan", 1.04, 1.03});
+  const auto says = [&](const char* expect) {
+    return check_table({checked(files, expect)}, pairs).find("published pairs") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(says("expect: {step_time: {value: 32ms}}\n"));
+  EXPECT_FALSE(says("expect: {step_time: {value: 1s}}\n"));
+  EXPECT_FALSE(says("expect: {step_time: {value: 32ms}, bubble_ratio: {value: 0.01}}\n"));
+}
+
 TEST(Check, FilesAreFoundOnTheSearchPathAndMissingOnesHaveAHint) {
   const std::vector<std::string> found = find_checks({"regression/1f1b.yaml"}, search());
   ASSERT_EQ(found.size(), 1U);

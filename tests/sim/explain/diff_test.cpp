@@ -173,15 +173,39 @@ TEST(Diff, SaysWhatPairsOfItsKindAndSizeShow) {
                           {"parallel.tp", {"8", "s.yaml:3"}}},
                          "clusters/a.yaml"),
            b = a;
-  a.mfu = b.mfu = 0.4;
+  const auto trains = [](DiffSide& side, double tokens) {
+    side.tokens_per_s = tokens / side.step_time;
+    side.device_tokens_per_s = *side.tokens_per_s / 8;
+  };
   b.inputs[1].second = "4";
   b.step_time = 0.97 * a.step_time;
+  trains(a, 65536);
+  trains(b, 65536);
   EXPECT_NE(diff_table(a, b, InputList::shown, some_pairs()).find("Of 20 published pairs like it"),
             std::string::npos);
   b.inputs[2].second = "32";  // twice the batch in twice the time, and another plan: two kinds
   b.step_time = 2 * a.step_time;
+  trains(b, 131072);
   EXPECT_EQ(nlohmann::json::parse(diff_json(a, b, some_pairs()))["pairs"], nullptr)
       << "the same time per token";
+}
+
+TEST(Diff, StepsOfOtherBatchesAreComparedByTheToken) {
+  DiffSide a{.name = "a", .label = "a", .step_time = 1},
+      b{.name = "b", .label = "b", .step_time = 3};
+  a.parts = b.parts = std::vector<std::optional<double>>(breakdown_names().size(), 0.0);
+  a.tokens_per_s = 1000;
+  a.device_tokens_per_s = 125;
+  b.tokens_per_s = 2000;  // six times the tokens on twice the devices
+  b.device_tokens_per_s = 125;
+  EXPECT_NE(diff_table(a, b).find("3.00 s instead of 1.00 s (+200.0 %) for 6 times the tokens: "
+                                  "+0.00 % per token and device\n"),
+            std::string::npos)
+      << diff_table(a, b);
+  b.device_tokens_per_s = 250;
+  EXPECT_NE(compare_table({a, b}, 100).find(" for 6 times the tokens: -50 % per token\n"),
+            std::string::npos)
+      << compare_table({a, b}, 100);
 }
 
 /// A side of a second and the prices of a cluster that has some.

@@ -87,6 +87,16 @@ TEST(Scenario, ListsEveryNumberWithASource) {
   EXPECT_EQ(s.assumptions[1].source, "assumed");
 }
 
+TEST(Scenario, CountsNoNumberOfAPartThatTheJobLacks) {
+  const auto counts = [](const std::string& key, std::vector<std::string> overrides) {
+    overrides.insert(overrides.begin(), key + "={value: 2us, source: assumed}");
+    return std::ranges::count(small(overrides).assumptions, key, &Assumption::path);
+  };
+  EXPECT_EQ(counts("cluster.host.device_link.latency", {}), 0);
+  EXPECT_EQ(counts("cluster.host.compile.kernel", {}), 0);
+  EXPECT_EQ(counts("cluster.device.launch.vector", {}), 1);
+}
+
 TEST(Scenario, HashIsOfTheMeaning) {
   const std::string hash = small().sha256;
   EXPECT_EQ(hash.size(), 64U);

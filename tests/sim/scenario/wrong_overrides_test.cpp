@@ -182,7 +182,7 @@ const WrongOverride wrong_overrides[] = {
     {"pairs_without_an_exchange",
      {"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "parallel.ep=1"},
      "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which hides the exchange of tokens, "
-     "allowed: with ep > 1"},
+     "allowed: none, or ep > 1"},
     {"groups_that_do_not_divide",
      {"parallel.dp_replicate=3"},
      "--set parallel.dp_replicate=3: parallel.dp_replicate: is 3, must divide dp = "
@@ -303,7 +303,7 @@ const WrongOverride wrong_overrides[] = {
     {"pairs_that_exchange_again",
      {"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "training.recompute={modules: [moe]}"},
      "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which has no place for exchanging tokens "
-     "again, allowed: with training.recompute without moe"},
+     "again, allowed: none, or training.recompute without moe"},
     {"unknown_module",
      {"training.recompute={modules: [mla]}"},
      "--set training.recompute={modules: [mla]}: training.recompute: holds 'mla', allowed: none, "
@@ -392,8 +392,7 @@ const WrongOverride wrong_overrides[] = {
     {"pairs_of_sharded_gradients",
      {"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "parallel.zero=2"},
      "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which keeps whole gradients, allowed: "
-     "with "
-     "parallel.zero 0 or 1"},
+     "none, or parallel.zero 0 or 1"},
     {"pairs_on_a_schedule_that_has_none",
      {"moe.overlap=fb_pair"},
      "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which needs a schedule whose forwards "

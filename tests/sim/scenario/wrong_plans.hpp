@@ -51,12 +51,12 @@ inline constexpr WrongRow wrong_plans[] = {
      "per layer"},
     {"table_of_wrong_shape", "  cp: 1", "  cp: 1\n  layers_per_chunk: [[4, 4]]",
      "s.yaml:41:21: parallel.layers_per_chunk: must have 2 rows (vpp) of 2 numbers (pp), allowed: "
-     "a table [chunk][stage]"},
+     "auto, even, or such a table [chunk][stage]"},
     {"table_of_wrong_sum", "  cp: 1", "  cp: 1\n  layers_per_chunk: [[2, 2], [2, 3]]",
      "s.yaml:41:21: parallel.layers_per_chunk: holds 9 layers, allowed: the 8 of the model"},
     {"recompute_of_wrong_shape", "micro_batch: 1", "micro_batch: 1\n  recompute: [[1, 1], [1]]",
-     "s.yaml:48:14: training.recompute: must have 2 rows (vpp) of 2 numbers (pp), allowed: a table "
-     "[chunk][stage]"},
+     "s.yaml:48:14: training.recompute: must have 2 rows (vpp) of 2 numbers (pp), allowed: none, "
+     "selective, full, or such a table [chunk][stage]"},
     {"slices_without_a_schedule", "interleaved_1f1b", "interleaved_1f1b\n  slices: 2",
      "s.yaml:49:13: schedule.pipeline: interleaved_1f1b does not slice the sequence but slices is "
      "2, allowed: slices 1, or terapipe, seqpipe, seqvpp, seqsmartvpp"},
@@ -70,10 +70,10 @@ inline constexpr WrongRow wrong_plans[] = {
      "2, allowed: 1026"},
     {"chunks_without_interleaving", "pipeline: interleaved_1f1b", "pipeline: 1f1b",
      "s.yaml:49:13: schedule.pipeline: 1f1b runs one chunk per stage but vpp is 2, allowed: vpp 1 "
-     "or an interleaved schedule"},
+     "or interleaved_1f1b"},
     {"interleaving_without_chunks", "  vpp: 2", "  vpp: 1",
      "s.yaml:49:13: schedule.pipeline: interleaved_1f1b needs at least 2 chunks per stage, vpp is "
-     "1, allowed: vpp >= 2"},
+     "1, allowed: vpp >= 2, or 1f1b"},
     {"batch_does_not_divide", "global_batch: 32", "global_batch: 30",
      "s.yaml:46:17: training.global_batch: is 30, must be a multiple of micro_batch*dp = 1*4 = 4, "
      "allowed: 28, 32"},

@@ -19,8 +19,7 @@ inline constexpr WrongRow wrong_values[] = {
     {"version_of_the_future", "stepcast: 1", "stepcast: 2",
      "s.yaml:2:11: stepcast: is 2, allowed: 1"},
     {"version_missing", "stepcast: 1\n", "",
-     "s.yaml:2:1: stepcast: is missing (version of the file format), allowed: a whole number such "
-     "as 8 or 40Mi, 1"},
+     "s.yaml:2:1: stepcast: is missing (version of the file format), allowed: 1"},
     {"name_with_blank", "name: small", "name: Small Scenario",
      "s.yaml:3:7: name: is 'Small Scenario', allowed: a name of lower-case letters, digits and . _ "
      "-"},

@@ -205,6 +205,9 @@ TEST(SwappedPreset, NamesTheKeysThatBelongToTheOldOne) {
             "b.yaml, x: null, y: null}'");
   EXPECT_EQ(f.set({"cluster={extends: @b.yaml, x: null, y: {w: 1}}"}),
             "cluster: {x: 2, z: 2, y: {w: 1}, devices: 8}");
+  // The remedy beside what it mends.
+  EXPECT_EQ(f.set({"cluster.extends=@b.yaml", "cluster={extends: @b.yaml, x: null, y: {w: 1}}"}),
+            "cluster: {x: 2, z: 2, y: {w: 1}, devices: 8}");
   // A key that a layer between wrote is one beside the old preset, too.
   EXPECT_NE(f.set({"cluster.extends=@b.yaml"}, "extends: base.yaml\ncluster: {w: 1}\n")
                 .find("above.yaml:2:11: cluster.w: is written beside extends"),

@@ -101,14 +101,19 @@ const WrongSweep wrong_sweeps[] = {
      "sweep.yaml:10:3: sweep.basline: is not a known key; did you mean baseline?"},
     {"all_at_once", "name: small-sweep\nsweep:\n  base: base.yaml",
      "nam: small-sweep\nsweep:\n  base: gone.yaml",
-     "sweep.yaml:2:1: name: is missing (name of the sweep), allowed: a name of lower-case letters, "
-     "digits and . _ -\n"
      "sweep.yaml:3:1: nam: is not a known key; did you mean name?\n"
      "sweep.yaml:5:9: sweep.base: names 'gone.yaml', which does not exist, allowed: a scenario "
      "file"},
 };
 const auto row_name = [](const auto& row) { return std::string(row.param.name); };
 INSTANTIATE_TEST_SUITE_P(, WrongSweeps, ::testing::ValuesIn(wrong_sweeps), row_name);
+
+TEST(Sweep, WithoutANameItHasThatOfItsFile) {
+  const TemporaryFiles files;
+  const std::string file =
+      write_sweep(files, replaced(std::string(small_sweep), "name: small-sweep\n", ""));
+  EXPECT_EQ(read_sweep(file, sweep_search()).name, "sweep");
+}
 
 TEST(Sweep, AWrongBaseIsReportedAsItself) {
   const TemporaryFiles files;

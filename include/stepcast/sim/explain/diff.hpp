@@ -37,6 +37,7 @@ struct DiffSide {
   bool whole = false;                      ///< all inputs are there
   double step_time = 0;                    ///< [s]
   std::optional<double> mfu, peak_memory;  ///< nothing for a synthetic workload; [bytes]
+  std::optional<double> tokens_per_s, device_tokens_per_s;  ///< nothing for a synthetic workload
   std::optional<SideCost> cost;
   /// Seconds by breakdown_names(), nothing for a part that a result does not have.
   std::vector<std::optional<double>> parts;

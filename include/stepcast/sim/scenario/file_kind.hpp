@@ -49,6 +49,10 @@ std::optional<FileKind> file_kind(const Node& root);
 /// too.
 void require_kind(std::optional<FileKind> kind, FileKind wanted, const std::string& path);
 
+/// The name of a scenario or sweep that gives none: the stem of its file, in the characters of
+/// names.
+std::string name_of_file(const std::string& path);
+
 /// Name the keys of whole files, for schemas. Each describes a draft and throws it away.
 void describe_scenario_file(Visitor& visitor);
 /// Names the keys of a scenario that a prediction depends on.
