@@ -300,7 +300,9 @@ void add_preset(CLI::App* sub, const char* option, const char* key, const std::s
   CLI::Option* added = sub->add_option_function<std::vector<std::string>>(
       option,
       [key, &list](const std::vector<std::string>& presets) {
-        for (const std::string& preset : presets) list.push_back(key + ("=" + preset));
+        // A config.json of Hugging Face is no preset: it has a key of its own.
+        for (const std::string& preset : presets)
+          list.push_back((preset.ends_with(".json") ? "model.hf_config" : key) + ("=" + preset));
       },
       what + ": its file, or the name of a preset" + note);
   added->type_name("PRESET")->allow_extra_args(false);

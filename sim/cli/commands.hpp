@@ -117,9 +117,10 @@ Outcome campaign(const CampaignOptions& options);
 
 struct NewOptions : PresetOptions {
   std::string model, cluster, devices;
-  std::string framework;                        ///< empty: the usual one of the device
-  std::string sequence = "4096", global_batch;  ///< empty: by the devices
-  std::string output;                           ///< file; empty: stdout
+  std::string framework;     ///< empty: the usual one of the device
+  std::string sequence;      ///< empty: 4096
+  std::string global_batch;  ///< empty: by the devices
+  std::string output;        ///< file; empty: stdout
 };
 /// A first scenario that runs, with the plan that fits and has the least estimate. Throws
 /// InputError.

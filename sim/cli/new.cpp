@@ -12,7 +12,8 @@
 namespace stepcast::cli {
 namespace {
 
-constexpr std::int64_t largest_job = 1 << 20, largest_batch = 1 << 24, longest_sequence = 1 << 22;
+constexpr std::int64_t largest_job = 1 << 20, largest_batch = 1 << 24, longest_sequence = 1 << 22,
+                       usual_sequence = 4096;
 
 /// `dgx-h100` of `clusters/dgx-h100.yaml`, the folder of a `config.json`.
 std::string short_name(const std::string& file) {
@@ -45,6 +46,7 @@ struct FirstFile {
   std::string cluster, model, framework, name;  ///< files; empty: not named
   std::int64_t devices = 0, sequence = 0, batch = 0;
   bool config = false;  ///< the model is a config.json
+  std::string assumed;  ///< what no option said
 };
 
 std::string head_of(const FirstFile& file) {
@@ -85,9 +87,10 @@ std::string found_text(const FirstFile& file, const PlanSpace& space, const Plan
       "# A plan that fits, by arithmetic alone: roughly {}, {} of {} in use. stepcast run "
       "simulates "
       "it,\n"
-      "# stepcast plan searches for a better one. Assumed: the sequence and the global batch.\n",
+      "# stepcast plan searches for a better one.{}\n",
       short_name(file.model), file.devices, short_name(file.cluster), human(point.estimate),
-      human(point.peak), human(point.capacity));
+      human(point.peak), human(point.capacity),
+      file.assumed.empty() ? "" : " Assumed: " + file.assumed + ".");
   text += head_of(file);
   text += fmt::format("parallel: {{tp: {}, pp: {}, vpp: {}, ", s.tp, s.pp, s.vpp);
   if (s.ep > 1) text += fmt::format("ep: {}, ", s.ep);
@@ -129,10 +132,15 @@ Outcome new_scenario(const NewOptions& options) {
   file.config = file.model.ends_with(".json");
   file.framework = options.framework;
   file.devices = count_option("--devices", options.devices, 1, largest_job);
-  file.sequence = count_option("--sequence", options.sequence, 1, longest_sequence);
+  file.sequence = options.sequence.empty()
+                      ? usual_sequence
+                      : count_option("--sequence", options.sequence, 1, longest_sequence);
   file.batch = options.global_batch.empty()
                    ? usual_batch(file.devices)
                    : count_option("--global-batch", options.global_batch, 1, largest_batch);
+  if (options.sequence.empty()) file.assumed = "the sequence";
+  if (options.global_batch.empty())
+    file.assumed += file.assumed.empty() ? "the global batch" : " and the global batch";
   file.name = fmt::format("{}-{}", short_name(file.model), file.devices);
   const ClusterSpec cluster = cluster_option(file.cluster, std::to_string(file.devices), options);
   const ModelSpec model = read_model(file.model, search);

@@ -30,8 +30,11 @@ std::vector<std::string> smaller_steps(const Scenario& scenario) {
     all.push_back(setting_text("parallel.zero", zero));
   if (training.micro_batch % 2 == 0)
     all.push_back(setting_text("training.micro_batch", training.micro_batch / 2));
-  all.push_back(setting_text("parallel.tp", 2 * plan.tp));
-  all.push_back(setting_text("parallel.pp", 2 * plan.pp));
+  // Twice as many may not be enough; tensor ranks stay inside a node.
+  for (std::int64_t tp = 2 * plan.tp; tp <= scenario.cluster.node_devices; tp *= 2)
+    all.push_back(setting_text("parallel.tp", tp));
+  for (const std::int64_t pp : {2 * plan.pp, 4 * plan.pp})
+    all.push_back(setting_text("parallel.pp", pp));
   if (scenario.workload.model.moe) all.push_back(setting_text("parallel.ep", 2 * plan.ep));
   if (!plan.sequence_parallel && plan.tp > 1) all.emplace_back("parallel.sequence_parallel=true");
   return all;

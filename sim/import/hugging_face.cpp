@@ -102,8 +102,8 @@ std::string path_of(const std::string& file) {
   if (file == "-")
     throw InputError({{{file},
                        {},
-                       "is standard input, which the scenario cannot name, allowed: the path of a "
-                       "file"}});
+                       "is a pasted text, which the scenario cannot name, allowed: the path of a "
+                       "file, as model.hf_config"}});
   return std::filesystem::absolute(file).lexically_normal().string();
 }
 

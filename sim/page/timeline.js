@@ -52,12 +52,13 @@ function timelineOn(node, say, hush) {
   const x = time => left + (time - from) / span * room(), timeAt = place => from + (place - left) / room() * span;
   const rowAt = y => rows[Math.floor((y - top) / tall)];
 
-  function bars(list, size, y, paint) {
+  // Thousands of waits that a pixel does not show must not add up to a row of their colour.
+  function bars(list, size, y, paint, least = 0.4) {
     const wide = node.clientWidth;
     for (let i = 0; i < list.length; i += size) {
       if (list[i + 1] < from || list[i] > from + span) continue;
       const a = Math.max(left, x(list[i])), b = Math.min(wide, x(list[i + 1]));
-      if (b > left) paint(i, a, Math.max(b - a, 0.4), y, tall - 4);
+      if (b > left) paint(i, a, Math.max(b - a, least), y, tall - 4);
     }
   }
   function drawRow(row, y, shades) {
@@ -69,7 +70,7 @@ function timelineOn(node, say, hush) {
       const exposed = row.inside[i / 3];  // leaves the colour of the unit to be seen
       pen.fillStyle = shades[waitShades[row.waits[i + 2]]];
       pen.fillRect(a, exposed ? at + high * 0.55 : at, w, exposed ? high * 0.45 : high);
-    });
+    }, 0);
     pen.fillStyle = shades.paper;
     if (tall > 18) bars(row.units, 5, y, (i, a, w, at, high) => {
       const kind = row.units[i + 2], text = unitLetters[kind] + (kind < 4 ? row.units[i + 3] : '');

@@ -54,6 +54,10 @@ std::string campaign_text(const Scenario& s, const CampaignForecast& c) {
   if (c.mean.writing > Seconds{0})
     text += share_line("slower steps beside writing", c.mean.writing, c.mean.wall);
   text += share_line("steps lost and done again", c.mean.lost, c.mean.wall);
+  if (c.mean.lost > Seconds{0} && !(c.mean.saving + c.mean.writing > Seconds{0}))
+    text +=
+        "    no checkpoint before the end (stalls.checkpoint): a failure loses all steps before "
+        "it\n";
   text += share_line("restarts", c.mean.restarting, c.mean.wall);
   text += share_line("waiting for a node", c.mean.waiting, c.mean.wall);
   if (c.flaps > 0)

@@ -1,5 +1,6 @@
 #include "shown_memory.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "stepcast/base/csv.hpp"
@@ -60,8 +61,11 @@ std::optional<ShownMemory> shown_memory(const Scenario& scenario, const MemoryBu
     // Frozen weights are loaded once, each into a block of its own size.
     const bool frozen = scenario.workload.training.adapters.any();
     const Bytes renewed = frozen ? tensors - budget.parameters : tensors;
-    return ShownMemory{row.tool, tensors, (row.kept - 1) * renewed,
-                       Bytes{opened * row.communicator}, Bytes{row.context}};
+    const Bytes libraries{opened * row.communicator}, context{row.context};
+    // An allocator frees what it keeps before a device runs out.
+    const Bytes room = cluster.device.memory_capacity - tensors - libraries - context;
+    const Bytes kept = std::clamp((row.kept - 1) * renewed, Bytes{0}, std::max(room, Bytes{0}));
+    return ShownMemory{row.tool, tensors, kept, libraries, context};
   }
   return {};
 }

@@ -1,5 +1,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "diff_text.hpp"
 #include "stepcast/base/build.hpp"
@@ -191,6 +192,11 @@ std::vector<DiffSide> read_sides(const std::vector<SideRequest>& requests,
     sides[place] = side_of(OrderedJson::parse(answer.text));
     if (!request.overrides.empty()) sides[place].label = joined(request.overrides);
   });
+  // Files of one name are told apart by their paths.
+  std::map<std::string, std::set<std::string>> files;
+  for (std::size_t i = 0; i < sides.size(); ++i) files[sides[i].label].insert(requests[i].file);
+  for (std::size_t i = 0; i < sides.size(); ++i)
+    if (files[sides[i].label].size() > 1) sides[i].label = requests[i].file;
   return sides;
 }
 

@@ -107,6 +107,14 @@ TEST(Export, OneWorkQueueStandsInTheEnvironment) {
   EXPECT_NE(joined(npu.lacking).find("runtime.start_order"), std::string::npos);
 }
 
+// Plans write it for all sizes; imports leave it out where there is nothing to split.
+TEST(Export, SequenceParallelismOfOneTensorRankIsNothingToSay) {
+  const std::vector<std::string> alone{"parallel.tp=1", "parallel.sequence_parallel=true"};
+  const Scenario scenario = imported(subject_of("mlm-mixtral-8x22b"), alone);
+  ASSERT_TRUE(scenario.workload.plan.sequence_parallel);
+  EXPECT_EQ(joined(export_launch(scenario, "megatron").lacking), "");
+}
+
 TEST(Export, ARecipeThatMegatronLacksIsNamed) {
   const LaunchExport flags =
       exported({"training.precision=fp8_mixed", "training.fp8_recipe=rowwise"});
