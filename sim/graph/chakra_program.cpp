@@ -83,7 +83,7 @@ std::map<std::string, std::vector<Rank>> read_groups(const fs::path& folder,
     if (list.kind != Node::Kind::list || list.items.empty()) fail(list.place, entry.key);
     for (const Node& item : list.items) {
       const auto rank = parse_count(item.text);
-      if (!rank || *rank >= static_cast<double>(ranks)) fail(item.place, entry.key);
+      if (!rank || *rank < 0 || *rank >= static_cast<double>(ranks)) fail(item.place, entry.key);
       members.push_back(Rank{static_cast<std::uint32_t>(*rank)});
     }
     // A copy: members stay in their order.

@@ -454,10 +454,11 @@ std::string report_table(const Scenario& scenario, const Forecast& forecast,
     text +=
         fmt::format("  {} numbers behind this forecast are assumed; --json lists them.\n", assumed);
   }
-  text += fmt::format("  {}.\n", who_shared(forecast.timeline.solver));
   if (scenario.simulate.engine == StepEngine::simgrid && scenario.cluster.fleet &&
       !scenario.cluster.fleet->flawless())
-    text += "  It replays one step of equal devices: the fast engine adds what the fleet costs.\n";
+    text +=
+        "  SimGrid replays one step of equal devices: the fast engine adds what the fleet costs.\n";
+  text += fmt::format("  {}.\n", who_shared(forecast.timeline.solver));
   if (timing) {
     text += fmt::format(
         "  Simulated in {} with {} of memory; {} tasks, {} flows shared the network.\n",

@@ -66,6 +66,14 @@ TEST(ChakraRefusals, AMissingRank) {
   EXPECT_TRUE(has(folder.complaint(2), "rank 2: has no trace")) << folder.complaint(2);
 }
 
+TEST(ChakraRefusals, ARankOutsideTheJobInAGroup) {
+  Folder folder(jobs()[0]);
+  for (const char* rank : {"-1", "1000000", "1.5"}) {
+    folder.traces.groups = std::string("{\"1\": [0, ") + rank + "]}";
+    EXPECT_TRUE(has(folder.complaint(), "is no group, allowed: an object of lists")) << rank;
+  }
+}
+
 TEST(ChakraRefusals, ARecordThatIsCutOff) {
   Folder folder(jobs()[0]);
   folder.traces.of_rank[1].pop_back();
