@@ -107,20 +107,25 @@ double OrderRun::arrival(const Need& need, Stage stage) const {
   return need.stage == stage ? end : end + costs_.latency.value();
 }
 
-double OrderRun::cost_of(const Unit& unit) const {
-  // The first half carries the cost of both.
-  if (unit.with_next) return costs_.whole_pair().value();
-  switch (unit.kind) {
-    case UnitKind::forward:
-      return costs_.forward.value();
-    case UnitKind::backward:
-      return costs_.whole_backward().value();
-    case UnitKind::backward_input:
-      return costs_.backward_input.value();
-    case UnitKind::backward_weight:
-      break;
-  }
-  return costs_.backward_weight.value();
+double OrderRun::cost_of(const Unit& unit, Stage stage) const {
+  const auto kind = [&] {
+    // The first half carries the cost of both.
+    if (unit.with_next) return costs_.whole_pair();
+    switch (unit.kind) {
+      case UnitKind::forward:
+        return costs_.forward;
+      case UnitKind::backward:
+        return costs_.whole_backward();
+      case UnitKind::backward_input:
+        return costs_.backward_input;
+      case UnitKind::backward_weight:
+        break;
+    }
+    return costs_.backward_weight;
+  };
+  if (costs_.of_part.empty()) return kind().value();
+  const std::int64_t part = virtual_stage(shape_, unit.chunk, stage);
+  return kind().value() * costs_.of_part[static_cast<std::size_t>(part)];
 }
 
 void OrderRun::advance(Stage stage) {
@@ -138,7 +143,7 @@ void OrderRun::run_next(Stage stage) {
     for (std::size_t n = 0; n < needs.count; ++n)
       start = std::max(start, arrival(needs.list[n], stage));
   }
-  const double cost = cost_of(order[first]), end = start + cost;
+  const double cost = cost_of(order[first], stage), end = start + cost;
   // Both halves of a pair end, and send, at the end of the pair.
   for (std::size_t i = first; i < first + count; ++i) {
     done(product_of(order[i].kind), order[i], stage) = end;

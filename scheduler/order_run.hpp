@@ -41,7 +41,7 @@ class OrderRun {
   void advance(Stage stage);
   void run_next(Stage stage);
   void wake_neighbours(const Unit& unit, Stage stage);
-  double cost_of(const Unit& unit) const;
+  double cost_of(const Unit& unit, Stage stage) const;
   std::string text(const Need& need) const;
 
   const std::vector<StageOrder>& orders_;

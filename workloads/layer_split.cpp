@@ -9,10 +9,6 @@ namespace {
 
 constexpr double rounding = 1e-12;  // of prefix sums
 
-/// A split has to save this much of the computing of a device: what communication of layers can
-/// turn round was less in the plans that docs/models/pipeline.md shows.
-constexpr double least_split_gain = 0.015;
-
 /// Beside its layers the first virtual stage has the embedding, the last one the head.
 double time_of(const PieceTimes& times, std::size_t part, std::size_t parts, std::size_t first,
                std::size_t end) {
@@ -33,14 +29,6 @@ double part_time(const LayerTimes& times, std::size_t part, std::size_t parts, s
 
 double part_time(const LayerTimes& times, const std::vector<std::size_t>& ends, std::size_t part) {
   return part_time(times, part, ends.size(), part == 0 ? 0 : ends[part - 1], ends[part]);
-}
-
-/// Times of the virtual stages.
-std::vector<double> part_times(const LayerTimes& times, const std::vector<std::size_t>& ends) {
-  std::vector<double> parts(ends.size());
-  for (std::size_t part = 0; part < parts.size(); ++part)
-    parts[part] = part_time(times, ends, part);
-  return parts;
 }
 
 /// The virtual stages of each device, those of both directions where there are two.
@@ -89,13 +77,13 @@ class LayerMoves {
   Evenness evenness(const std::vector<std::size_t>& ends) const {
     return evenness(part_times(times_, ends));
   }
-  std::vector<std::size_t> improve(const std::vector<std::size_t>& even) const;
-
- private:
   struct Move {
     std::vector<std::size_t> ends;
     Evenness result;
   };
+  std::vector<Move> way(const std::vector<std::size_t>& even) const;
+
+ private:
   Move best_move(const Move& now, double most_period) const;
   double taking(const std::vector<std::size_t>& ends, std::size_t from, std::size_t to) const;
 
@@ -177,27 +165,44 @@ LayerMoves::Move LayerMoves::best_move(const Move& now, double most_period) cons
   return best;
 }
 
-/// Of the splits on the way the first one with the least load is taken: it is nearest to the even
-/// one, whose order of computing and communication is known to be good.
-std::vector<std::size_t> LayerMoves::improve(const std::vector<std::size_t>& even) const {
-  const Evenness start = evenness(even);
-  // where chunks in step take longer than any device by itself, they have to gain too
-  const bool in_step = start.load.period > start.load.device * (1 + least_split_gain);
-  std::vector<std::size_t> best = even;
-  double least = start.load.device * (1 - least_split_gain);
-  for (Move now{even, start};;) {
-    const Move next = best_move(now, now.result.load.period * (1 + rounding));
-    if (!next.result.less_than(now.result)) return best;
-    now = next;
-    const SplitLoad& load = now.result.load;
-    if (load.device >= least * (1 - rounding)) continue;
-    if (in_step && load.period > start.load.period * (1 - least_split_gain)) continue;
-    least = load.device;
-    best = now.ends;
+/// Even first, then move after move until none is better.
+std::vector<LayerMoves::Move> LayerMoves::way(const std::vector<std::size_t>& even) const {
+  std::vector<Move> all{{even, evenness(even)}};
+  for (;;) {
+    Move next = best_move(all.back(), all.back().result.load.period * (1 + rounding));
+    if (!next.result.less_than(all.back().result)) return all;
+    all.push_back(std::move(next));
   }
 }
 
+/// Of the splits on the way those whose busiest device is less busy than that of all before; `fits`
+/// may turn one away. The first one with so little load is nearest to the even one, whose order of
+/// computing and communication is known to be good.
+template <class Fits>
+std::vector<std::vector<std::size_t>> lighter(const LayerTimes& times, const ChunkMap& map,
+                                              const Fits& fits) {
+  const std::size_t parts = static_cast<std::size_t>(map.virtual_stages());
+  const auto way = LayerMoves(times, map).way(even_ends(times.prefix.size() - 1, parts));
+  const SplitLoad& start = way.front().result.load;
+  std::vector<std::vector<std::size_t>> found;
+  double least = start.device * (1 - least_split_gain);
+  for (const LayerMoves::Move& move : way) {
+    const SplitLoad& load = move.result.load;
+    if (load.device >= least * (1 - rounding) || !fits(start, load)) continue;
+    least = load.device;
+    found.push_back(move.ends);
+  }
+  return found;
+}
+
 }  // namespace
+
+std::vector<double> part_times(const LayerTimes& times, const std::vector<std::size_t>& ends) {
+  std::vector<double> parts(ends.size());
+  for (std::size_t part = 0; part < parts.size(); ++part)
+    parts[part] = part_time(times, ends, part);
+  return parts;
+}
 
 double steady_period(std::int64_t stages, const std::vector<double>& busiest) {
   double sum = 0, waits = 0;
@@ -223,9 +228,18 @@ std::vector<std::size_t> even_ends(std::size_t layers, std::size_t parts) {
   return ends;
 }
 
+std::vector<std::vector<std::size_t>> lighter_ends(const LayerTimes& times, const ChunkMap& map) {
+  return lighter(times, map, [](const SplitLoad&, const SplitLoad&) { return true; });
+}
+
 std::vector<std::size_t> balanced_ends(const LayerTimes& times, const ChunkMap& map) {
-  const auto parts = static_cast<std::size_t>(map.virtual_stages());
-  return LayerMoves(times, map).improve(even_ends(times.prefix.size() - 1, parts));
+  const auto found = lighter(times, map, [](const SplitLoad& even, const SplitLoad& load) {
+    // Where chunks in step take longer than any device by itself, they have to gain too.
+    return even.period <= even.device * (1 + least_split_gain) ||
+           load.period <= even.period * (1 - least_split_gain);
+  });
+  if (!found.empty()) return found.back();
+  return even_ends(times.prefix.size() - 1, static_cast<std::size_t>(map.virtual_stages()));
 }
 
 }  // namespace stepcast

@@ -268,10 +268,6 @@ Forecast run_with_documents(const Scenario& scenario, const Ideal& ideal,
 
 }  // namespace
 
-LayerTable layers_of(const Scenario& scenario) {
-  return scenario.synthetic ? LayerTable{} : assign_layers(scenario.workload, scenario.cluster);
-}
-
 Forecast forecast(const Scenario& scenario) { return forecast(scenario, Ideal{}); }
 
 Forecast forecast(const Scenario& scenario, const Ideal& ideal) {

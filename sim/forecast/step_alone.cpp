@@ -13,7 +13,7 @@ namespace stepcast {
 
 LoneStep::LoneStep(const Scenario& scenario, CollectiveTimes& times, LonePace pace)
     : scenario_{scenario},
-      programs_{stage_programs(scenario, assign_layers(scenario.workload, scenario.cluster))},
+      programs_{stage_programs(scenario, layers_of(scenario))},
       orders_{scenario.orders()} {
   const Placement placement(scenario.workload.plan);
   network_ = map_without_contention(placement, programs_, times);

@@ -7,7 +7,7 @@
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/sim/scenario/applied_framework.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
-#include "stepcast/workloads/program.hpp"
+#include "stepcast/sim/scenario/layers.hpp"
 
 // An export against what an import makes of it.
 namespace stepcast {
@@ -96,7 +96,7 @@ Scenario read_back(const Scenario& scenario, std::string_view kind, const std::s
 
 ChunkLayers chunk_layers(const Scenario& scenario) {
   ChunkLayers all;
-  for (const auto& row : assign_layers(scenario.workload, scenario.cluster).slices) {
+  for (const auto& row : layers_of(scenario).slices) {
     all.emplace_back();
     for (const auto& slice : row) all.back().push_back(slice.count);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "stepcast/sim/scenario/layers.hpp"
 #include "stepcast/workloads/memory.hpp"
 
 namespace stepcast {
@@ -134,7 +135,7 @@ const std::vector<std::size_t>& LayerEnds::of(const Scenario& scenario) {
   // Layers take other times in other slices.
   const auto [times, unknown] = times_.try_emplace(plan.slices);
   if (unknown) times->second = layer_times(scenario.workload, scenario.cluster);
-  return place->second = balanced_ends(times->second, map);
+  return place->second = layer_ends(times->second, map);
 }
 
 /// Bytes come from the budget of a forecast, asked once for each kind of chunk, so that the two

@@ -44,6 +44,18 @@ TEST(OrderTimes, AStageWithoutUnitsIsNotIdleInside) {
   EXPECT_EQ(times.idle_inside(Stage{0}), Seconds{0});
 }
 
+// One micro-batch passes both stages forth and back; of many the longer stage sets the pace.
+TEST(OrderTimes, PartsTakeTheirOwnTimes) {
+  const auto makespan = [](std::int64_t micro_batches) {
+    const PipelineShape shape{.stages = 2, .micro_batches = micro_batches, .group = 2};
+    const UnitCosts costs{.forward = Seconds{1}, .backward = Seconds{2}, .of_part = {1, 3}};
+    return time_orders(stage_orders(pipeline_schedule("1f1b"), shape), shape, costs)
+        .makespan.value();
+  };
+  EXPECT_NEAR(makespan(1), 3 * 1 + 3 * 3, 1e-12);
+  EXPECT_NEAR(makespan(10), 3 * 1 + 10 * 3 * 3, 1e-12);
+}
+
 TEST(OrderTimes, NoScheduleDeadlocks) {
   for (const PipelineSchedule& schedule : pipeline_schedules()) {
     EXPECT_TRUE(rc::check(std::string(schedule.name), [&] {

@@ -18,12 +18,14 @@ namespace stepcast {
 std::vector<std::string> order_faults(const std::vector<StageOrder>& orders,
                                       const PipelineShape& shape);
 
-/// The times of one unit on any stage; none is negative.
+/// The times of one unit; none is negative. They are alike on all stages, or those of each virtual
+/// stage times a factor.
 struct UnitCosts {
   Seconds forward{1}, backward_input{1}, backward_weight{1};
   std::optional<Seconds> backward = {};  ///< of both parts in one; else their sum
   std::optional<Seconds> pair = {};      ///< of a forward and a backward as one; else their sum
   Seconds latency{0};                    ///< from the end of a unit to its arrival on another stage
+  std::vector<double> of_part = {};      ///< factor of each virtual stage; empty: 1
 
   Seconds whole_backward() const { return backward.value_or(backward_input + backward_weight); }
   Seconds whole_pair() const { return pair.value_or(forward + whole_backward()); }

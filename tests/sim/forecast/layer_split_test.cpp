@@ -65,7 +65,10 @@ std::vector<Plan> plans_of(const std::string& model) {
   const ModelSpec spec = prepared(small, "even").workload.model;
   const auto* attention = std::get_if<GroupedQueryAttention>(&spec.attention);
   if (spec.moe || attention == nullptr) return {};
-  const std::int64_t tp = std::gcd(std::gcd(attention->heads, attention->kv_heads), 8);
+  // Narrower parts exchange for longer than they compute, and no split looks at exchanges.
+  constexpr std::int64_t least_columns = 512;
+  std::int64_t tp = std::gcd(std::gcd(attention->heads, attention->kv_heads), 8);
+  while (tp > 1 && spec.hidden / tp < least_columns) tp /= 2;
   const std::int64_t sequence =
       spec.positions > 0 ? std::min<std::int64_t>(spec.positions, 4096) : std::int64_t{4096};
   std::vector<Plan> plans;

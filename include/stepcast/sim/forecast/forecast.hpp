@@ -10,7 +10,7 @@
 #include "stepcast/sim/replay/data_plan.hpp"
 #include "stepcast/sim/replay/recording.hpp"
 #include "stepcast/sim/replay/timeline.hpp"
-#include "stepcast/sim/scenario/scenario.hpp"
+#include "stepcast/sim/scenario/layers.hpp"
 #include "stepcast/workloads/memory.hpp"
 
 namespace stepcast {
@@ -160,8 +160,6 @@ struct Ideal {
   const LayerTable* layers = nullptr;
 };
 Forecast forecast(const Scenario& scenario, const Ideal& ideal);
-/// The stages of a scenario hold these layers; it is empty for a synthetic workload.
-LayerTable layers_of(const Scenario& scenario);
 
 /// A run with all that it executed, and what its indices mean.
 struct RecordedRun {
