@@ -29,9 +29,7 @@ constexpr int least_hits = 10;
 /// Part of the cases in which rounding may grow until it shows, and what chance adds to that: two
 /// standard deviations.
 constexpr double most_growing = 0.05;
-double growing_by_chance(double n) {
-  return 2 * std::sqrt(n * most_growing * (1 - most_growing));
-}
+double growing_by_chance(double n) { return 2 * std::sqrt(n * most_growing * (1 - most_growing)); }
 
 TEST(Laws, GeneratorHitsEveryFeatureNightly) {
   std::map<std::string, int> hits;
