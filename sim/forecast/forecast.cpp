@@ -228,6 +228,7 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
   check_laws(scenario, setup.layers, result);
   // What a recording refers to must outlive the setup.
   if (record) {
+    record->exact = setup.replays_all();
     record->layers = std::move(setup.layers);
     record->programs = std::move(setup.programs);
     record->network = std::move(setup.network);

@@ -211,6 +211,13 @@ bool StepSetup::intact() const {
   return !kinds && !spec.spread && spec.degraded_links.empty() && spec.failed_links.empty();
 }
 
+bool StepSetup::replays_all() const {
+  const StallPlan own = stalls(scenario.stalls);
+  ReplayInput input = replay_input();
+  input.stalls = &own;
+  return step_kind == StepKind::even && !judged() && !may_recur(input);
+}
+
 StallPlan StepSetup::stalls(const StallsSpec& spec) const {
   return plan_stalls(spec, placement, scenario.cluster);
 }
