@@ -239,8 +239,10 @@ StepKind StepSetup::its_kind() const {
                      !(loads && !loads->even());
   if (!alike) return StepKind::spread;
   // Every rank by itself is exact, and so short a step costs less than it loses by being folded.
+  double tasks = 0;
+  for (std::size_t s = 0; s < programs.size(); ++s) tasks += unit_tasks(programs[s], orders[s]);
   const bool short_step =
-      unit_tasks(placement, programs, scenario.pipeline_shape()) <= most_tasks_apart;
+      static_cast<double>(scenario.workload.plan.stage_ranks()) * tasks <= most_tasks_apart;
   return short_step && exchanges_beside_units(programs) ? StepKind::spread : StepKind::worst;
 }
 
