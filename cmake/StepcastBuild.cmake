@@ -111,6 +111,12 @@ function(stepcast_threads name)
   endif()
 endfunction()
 
+# stepcast_hot(NAME): for rooms in whose loops a replay spends its time. Headers are translated with other options.
+function(stepcast_hot name)
+  target_compile_options(stepcast_${name} PRIVATE $<$<CONFIG:Release>:-O3>)
+  set_target_properties(stepcast_${name} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
+endfunction()
+
 # stepcast_module(NAME SOURCES... PRIVATE LIBRARIES...)
 # A library that is loaded when it is first needed (base/module.cpp): lib/stepcast/NAME.so in the folder of the build as in
 # an installed prefix. ${NAME_fingerprint} is a source with the function NAME_fingerprint(), by which a program knows its module.

@@ -77,12 +77,10 @@ bool runs_pairs(const WorkloadSpec& spec) {
 
 /// What the stages of a job share.
 struct JobRows {
-  JobRows(const WorkloadSpec& spec, const ClusterSpec& cluster)
-      : loads{layer_loads(spec)}, rows{spec, loads, cluster} {}
-  JobRows(const JobRows&) = delete;
-  JobRows& operator=(const JobRows&) = delete;
+  JobRows(const WorkloadSpec& spec, const ClusterSpec& cluster, const LayerLoads& its_loads)
+      : loads{its_loads}, rows{spec, loads, cluster} {}
 
-  LayerLoads loads;
+  const LayerLoads& loads;
   PieceRows rows;
 };
 
@@ -179,13 +177,19 @@ bool may_share_program(const WorkloadSpec& spec, const LayerLoads& loads,
 
 StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
                          const ClusterSpec& cluster, Stage stage) {
-  JobRows job(spec, cluster);
+  const LayerLoads loads = layer_loads(spec);
+  JobRows job(spec, cluster, loads);
   return lowered(spec, layers, cluster, stage, job, nullptr);
 }
 
 std::vector<StageProgram> lower_stages(const WorkloadSpec& spec, const LayerTable& layers,
                                        const ClusterSpec& cluster) {
-  JobRows job(spec, cluster);
+  return lower_stages(spec, layers, cluster, layer_loads(spec));
+}
+
+std::vector<StageProgram> lower_stages(const WorkloadSpec& spec, const LayerTable& layers,
+                                       const ClusterSpec& cluster, const LayerLoads& loads) {
+  JobRows job(spec, cluster, loads);
   std::vector<StageProgram> programs;
   std::vector<StageContents> contents;
   programs.reserve(static_cast<std::size_t>(spec.plan.pp));
@@ -222,7 +226,8 @@ StageProgram lower_expert_module(const WorkloadSpec& spec, const ClusterSpec& cl
 OperatorInventory stage_operators(const WorkloadSpec& spec, const LayerTable& layers,
                                   const ClusterSpec& cluster, Stage stage) {
   OperatorInventory inventory;
-  JobRows job(spec, cluster);
+  const LayerLoads loads = layer_loads(spec);
+  JobRows job(spec, cluster, loads);
   lowered(spec, layers, cluster, stage, job, &inventory);
   return inventory;
 }

@@ -174,8 +174,8 @@ void add_half_gradients(MemoryBudget& budget, const WorkloadSpec& spec,
 /// The activations of one stage, chunk by chunk.
 class StageActivations {
  public:
-  StageActivations(const WorkloadSpec& spec, SoftmaxState state)
-      : spec_{spec}, state_{state}, fullest_{spec.model.moe ? layer_loads(spec).fullest() : 1} {}
+  StageActivations(const WorkloadSpec& spec, SoftmaxState state, double fullest)
+      : spec_{spec}, state_{state}, fullest_{fullest} {}
 
   /// Something that the end of a backward needs, when no layer is rebuilt.
   void at_the_end(Bytes bytes) { last_ = bytes; }
@@ -260,7 +260,7 @@ class StageActivations {
 
   const WorkloadSpec& spec_;
   SoftmaxState state_;
-  double fullest_;                    ///< load of the fullest rank, drawn once
+  double fullest_;                    ///< load of the fullest rank
   std::vector<Bytes> chunks_, away_;  // of one micro-batch, here and on the host
   Bytes beside_{0}, rebuilt_{0}, last_{0}, fetched_{0}, paired_{0};
 };
@@ -290,6 +290,11 @@ int communicators(const WorkloadSpec& spec, const std::vector<Slice>& slices) {
     count += plan.edp() > 1;
   }
   return count;
+}
+
+double fullest_load(const WorkloadSpec& spec, std::optional<double> known) {
+  if (!spec.model.moe) return 1;
+  return known ? *known : layer_loads(spec).fullest();
 }
 
 /// What the update allocates tensor by tensor or bucket by bucket, and the cast of gradients that
@@ -349,7 +354,8 @@ Bytes counted(const MemoryBudget& budget, MemoryCount count) {
 
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,
-                          const std::vector<std::vector<double>>& moments) {
+                          const std::vector<std::vector<double>>& moments,
+                          std::optional<double> fullest) {
   const std::vector<Slice> slices = slices_of(layers, stage);
   expects(!moments.empty(), "a stage has at least one moment");
 
@@ -361,7 +367,7 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
   add_half_gradients(budget, spec, parameters, slices.size());
   add_copies(budget, spec, layers, stage);
 
-  StageActivations activations{spec, cluster.device.softmax_state};
+  StageActivations activations{spec, cluster.device.softmax_state, fullest_load(spec, fullest)};
   for (std::size_t chunk = 0; chunk < slices.size(); ++chunk) {
     const bool table = spec.training.recompute == TrainingSpec::Recompute::table;
     const std::int64_t recomputed =

@@ -181,9 +181,11 @@ void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions
         in_graph = op->captured;
         continue;
       }
+      const std::uint32_t called = name_of(op->name);
       for (std::size_t v = 0; v < variants.size(); ++v) {
         const auto& of_variant = std::get<Operator>(variants[v].at(i));
-        add(of_variant, beside_communication(cost(of_variant, in_graph), of_variant), runs[v]);
+        add(of_variant, beside_communication(cost(of_variant, in_graph), of_variant), runs[v],
+            of_variant.name == op->name ? called : name_of(of_variant.name));
       }
       in_graph = op->captured;
       continue;
@@ -331,18 +333,31 @@ std::uint32_t ProgramBuilder::scaled_segment(const Operator& op, const Attention
   return segment_of({std::move(run)}, scaling);
 }
 
-void ProgramBuilder::add(const std::string& name, const OperatorCost& cost, Run& run) {
+std::uint32_t ProgramBuilder::name_of(const std::string& name) {
   const auto next = static_cast<std::uint32_t>(program_.operator_names.size());
   const auto [place, fresh] = names_.try_emplace(name, next);
   if (fresh) program_.operator_names.push_back(name);
+  return place->second;
+}
+
+void ProgramBuilder::add(std::uint32_t called, const OperatorCost& cost, Run& run) {
   run.costs.push_back(cost);
-  run.names.push_back(place->second);
+  run.names.push_back(called);
   if (inventory_ != nullptr) run.kept.push_back(OperatorInventory::none);
 }
 
-void ProgramBuilder::add(const Operator& op, const OperatorCost& cost, Run& run) {
-  add(op.name, cost, run);
+void ProgramBuilder::add(const std::string& name, const OperatorCost& cost, Run& run) {
+  add(name_of(name), cost, run);
+}
+
+void ProgramBuilder::add(const Operator& op, const OperatorCost& cost, Run& run,
+                         std::uint32_t called) {
+  add(called, cost, run);
   if (inventory_ != nullptr) run.kept.back() = keep(op, cost);
+}
+
+void ProgramBuilder::add(const Operator& op, const OperatorCost& cost, Run& run) {
+  add(op, cost, run, name_of(op.name));
 }
 
 std::uint32_t ProgramBuilder::keep(const Operator& op, const OperatorCost& cost) {

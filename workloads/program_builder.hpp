@@ -89,7 +89,10 @@ class ProgramBuilder {
   OperatorCost beside_communication(OperatorCost cost, const Operator& op) const;
   void communicate(const LayerItem& item, Instructions& out);
   std::uint32_t slot_of(const CommunicationId& id);
+  std::uint32_t name_of(const std::string& name);
+  void add(std::uint32_t called, const OperatorCost& cost, Run& run);
   void add(const std::string& name, const OperatorCost& cost, Run& run);
+  void add(const Operator& op, const OperatorCost& cost, Run& run, std::uint32_t called);
   void add(const Operator& op, const OperatorCost& cost, Run& run);
   /// The place of an operator in the inventory.
   std::uint32_t keep(const Operator& op, const OperatorCost& cost);

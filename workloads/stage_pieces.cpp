@@ -151,18 +151,29 @@ PassOrders pass_orders(const WorkloadSpec& spec, const ClusterSpec& cluster, con
   return orders;
 }
 
+FusionChoices fusion_choices(const WorkloadSpec& spec, const DeviceSpec& device,
+                             const PieceKey& key, const ExpertLoads& loads,
+                             const PassOrders& orders) {
+  FusionChoices choices;
+  if (spec.runtime.fusion == RuntimeSpec::Fusion::none) return choices;
+  run_of(reordered(unfused_passes(spec, key, loads, loads.largest()), orders), spec, device,
+         choices);
+  choices.repeat();
+  return choices;
+}
+
+Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, const PieceKey& key,
+                    const ExpertLoads& loads, double load, const PassOrders& orders,
+                    FusionChoices choices) {
+  return run_of(reordered(unfused_passes(spec, key, loads, load), orders), spec, device, choices);
+}
+
 Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, const PieceKey& key,
                     const ExpertLoads& loads, double load, const PassOrders& orders) {
-  const auto passes = [&](double of) {
-    return reordered(unfused_passes(spec, key, loads, of), orders);
-  };
-  FusionChoices choices;  // of the rank that has most to do
-  if (spec.runtime.fusion != RuntimeSpec::Fusion::none && load != loads.largest()) {
-    // All ranks fuse what pays for the fullest one.
-    run_of(passes(loads.largest()), spec, device, choices);
-    choices.repeat();
-  }
-  return run_of(passes(load), spec, device, choices);
+  // The fullest rank chooses for itself.
+  return build_passes(
+      spec, device, key, loads, load, orders,
+      load == loads.largest() ? FusionChoices{} : fusion_choices(spec, device, key, loads, orders));
 }
 
 Passes expert_passes(const WorkloadSpec& spec, const DeviceSpec& device, const ExpertLoads& loads) {
@@ -200,12 +211,14 @@ const PieceRows::Rows& PieceRows::of(const PieceKey& key, const DeviceSpec& devi
   if (!fresh) return rows;
   Piece& piece = rows.counted;
   const bool experts = has_experts(spec_.model, key.kind) && !loads_.even();
-  const PassOrders orders = pass_orders(spec_, cluster_, key, loads_.of(key.loads));
+  const ExpertLoads& of_layer = loads_.of(key.loads);
+  const PassOrders orders = pass_orders(spec_, cluster_, key, of_layer);
+  FusionChoices choices;
+  if (experts) choices = fusion_choices(spec_, device, key, of_layer, orders);
   // Ranks with other loads run the same instructions on other amounts of work.
   for (std::size_t variant = 0; variant < (experts ? loads_.rank_of.size() : 1); ++variant) {
-    const ExpertLoads& of_layer = loads_.of(key.loads);
     const double load = experts ? loads_.load(key.loads, variant) : of_layer.largest();
-    Passes passes = build_passes(spec_, device, key, of_layer, load, orders);
+    Passes passes = build_passes(spec_, device, key, of_layer, load, orders, choices);
     const double ranks = experts ? loads_.part_of_ranks(variant) : 1;
     piece.forward_flops += ranks * total_flops(passes.forward).value();
     piece.backward_flops += ranks * total_flops(passes.backward).value();

@@ -8,6 +8,7 @@
 #include "layer_order.hpp"
 #include "program_builder.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
+#include "stepcast/workloads/fusion.hpp"
 #include "stepcast/workloads/operators.hpp"
 
 /// The pieces of a stage (layers, embedding, head, MTP modules), lowered once per kind. Private to
@@ -74,10 +75,18 @@ struct PassOrders {
 PassOrders pass_orders(const WorkloadSpec& spec, const ClusterSpec& cluster, const PieceKey& key,
                        const ExpertLoads& loads);
 
+/// What all ranks fuse of a piece: what pays for the fullest one.
+FusionChoices fusion_choices(const WorkloadSpec& spec, const DeviceSpec& device,
+                             const PieceKey& key, const ExpertLoads& loads,
+                             const PassOrders& orders);
 /// The passes of a piece on a rank whose experts have `load`, one of those of `loads`, of the
 /// device as kernels of a step find it.
 Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, const PieceKey& key,
                     const ExpertLoads& loads, double load, const PassOrders& orders = {});
+/// With choices that are known.
+Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, const PieceKey& key,
+                    const ExpertLoads& loads, double load, const PassOrders& orders,
+                    FusionChoices choices);
 /// Those of the routed experts of one layer alone, on the fullest rank.
 Passes expert_passes(const WorkloadSpec& spec, const DeviceSpec& device, const ExpertLoads& loads);
 /// Of a transformer layer.

@@ -55,6 +55,8 @@ Rank rank_option(const std::string& text, const Scenario& scenario) {
 /// What a recorded run shows on the terminal, and beside `result` in JSON.
 struct RunShown {
   std::string text, fields;  ///< `fields` are empty, or a JSON object
+  /// Of the run without a recording, where recording changed nothing of it.
+  std::optional<Forecast> forecast = {};
 };
 
 /// What is asked for as text stands in JSON, too.
@@ -92,11 +94,15 @@ RunShown show_run(const RunOptions& options, const Scenario& scenario) {
     write_pieces(options.trace, Form::by_name,
                  [&](const auto& out) { write_trace(scenario, run, ranks, out); });
   }
-  return {drawing, fields_of(options, scenario, run, list)};
+  RunShown shown{drawing, fields_of(options, scenario, run, list)};
+  if (run.exact) shown.forecast = std::move(run.forecast);
+  return shown;
 }
 
-/// In a process of its own, before the run whose result counts: a process makes at most one.
+/// Before the run whose result counts. A process makes at most one run in which SimGrid shares
+/// flows, and what a forecast takes is told of one by itself: then in a process of its own.
 RunShown shown_run(const RunOptions& options, const Scenario& scenario) {
+  if (!needs_simgrid(scenario) && !options.timing) return show_run(options, scenario);
   RunShown shown;
   const auto keep = [&](const WorkerAnswer& answer) {
     if (answer.failed()) throw_failure("the recorded run", answer);
@@ -195,7 +201,7 @@ Outcome run(const RunOptions& options) {
   graph_option(options, scenario, imported);
   const std::optional<SeedRuns> seeds = seeds_of(options, scenario);
   RunShown recorded;
-  // Recording runs once more beside the forecast, which stays as quick as without.
+  // Recording runs once more beside the forecast where it skips less, or shows another seed.
   if (options.records()) recorded = shown_run(options, shown_scenario(scenario, seeds));
   if (options.records() && !seeds && options.operators_csv != "-" && counts_fleet(scenario))
     recorded.text += "  What is drawn or written of the run shows one step of equal devices.\n";
@@ -205,7 +211,8 @@ Outcome run(const RunOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   // SimGrid opens its trace before its first activity and cannot do so later.
   if (!options.paje.empty()) trace_reference_world(options.paje);
-  Forecast result = forecast(scenario);
+  Forecast result =
+      recorded.forecast && !seeds ? std::move(*recorded.forecast) : forecast(scenario);
   result.load_steps = steps;
   if (seeds) {
     result.seeds = seed_statistics(scenario, *seeds);

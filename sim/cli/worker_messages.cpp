@@ -148,7 +148,10 @@ std::string answer_of(const WorkRequest& request, const Answering& answering) {
 }
 
 std::string done_line(std::uint64_t id, const std::string& answer) {
-  return fmt::format("{{\"id\":{},\"state\":\"done\",{}\n", id, answer.substr(1));
+  std::string line = fmt::format("{{\"id\":{},\"state\":\"done\",", id);
+  line.append(answer, 1);
+  line += '\n';
+  return line;
 }
 
 std::string ended_line(std::optional<std::uint64_t> id, const char* state,

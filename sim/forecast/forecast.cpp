@@ -16,6 +16,7 @@
 #include "stepcast/sim/engine/engine.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/memory_forecast.hpp"
+#include "stepcast/sim/forecast/stage_programs.hpp"
 #include "stepcast/sim/network/network_map.hpp"
 #include "stepcast/topology/collisions.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
@@ -130,19 +131,20 @@ double kept_for_weights(const Scenario& scenario) {
 }
 
 void add_stages(Forecast& result, const Scenario& scenario, const LayerTable& layers,
-                const std::vector<StageOrder>& orders) {
+                const LayerLoads& loads, const std::vector<StageOrder>& orders) {
   const ParallelPlan& plan = scenario.workload.plan;
   // Micro-batches count by slice, since a longer slice holds more.
   std::vector<double> weights;
   for (std::int64_t slice = 0; slice < plan.slices; ++slice)
     weights.push_back(plan.slice_weight(scenario.workload.training.sequence, slice));
   const double kept = scenario.synthetic ? 1 : kept_for_weights(scenario);
+  const double fullest = loads.layers.empty() ? 1 : loads.fullest();
   for (std::uint32_t s = 0; s < orders.size(); ++s) {
     if (scenario.synthetic) continue;
     StageForecast& stage = result.stages[s];
     // What is held differs from stage to stage with the order of units.
     const auto held = in_flight_moments(orders[s], scenario.workload.plan.vpp, weights, kept);
-    stage.memory = tightest_memory(scenario, layers, Stage{s}, held);
+    stage.memory = tightest_memory(scenario, layers, Stage{s}, held, fullest);
     for (const auto& chunk : layers.slices) stage.layers.push_back(chunk[s].count);
   }
 }
@@ -153,7 +155,7 @@ Forecast memory_forecast(const Scenario& scenario) {
   const std::vector<StageOrder> orders = scenario.orders();
   Forecast result;
   result.stages.resize(orders.size());
-  add_stages(result, scenario, layers_of(scenario), orders);
+  add_stages(result, scenario, layers_of(scenario), step_loads(scenario), orders);
   return result;
 }
 
@@ -208,7 +210,7 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
   add_times(result, setup.network.classes, setup.programs.size());
   add_fleet(result, fleet_forecast(setup, result.step_time));
   check_checkpoint(scenario, result);
-  add_stages(result, scenario, setup.layers, setup.orders);
+  add_stages(result, scenario, setup.layers, setup.experts, setup.orders);
   // Only clusters of several kinds ask which groups reach where.
   if (setup.kinds)
     result.groups = group_fabrics(scenario, setup.fabric, setup.placement, setup.programs);
@@ -226,6 +228,7 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
   check_laws(scenario, setup.layers, result);
   // What a recording refers to must outlive the setup.
   if (record) {
+    record->exact = setup.replays_all();
     record->layers = std::move(setup.layers);
     record->programs = std::move(setup.programs);
     record->network = std::move(setup.network);

@@ -82,10 +82,10 @@ std::optional<KindPrograms> kind_programs(const Scenario& scenario, const LayerT
 }
 
 MemoryBudget tightest_memory(const Scenario& scenario, const LayerTable& layers, Stage stage,
-                             const std::vector<std::vector<double>>& moments) {
+                             const std::vector<std::vector<double>>& moments, double fullest) {
   const ClusterSpec& cluster = scenario.cluster;
   if (cluster.kinds.empty()) {
-    MemoryBudget budget = stage_memory(scenario.workload, layers, cluster, stage, moments);
+    MemoryBudget budget = stage_memory(scenario.workload, layers, cluster, stage, moments, fullest);
     // Measured counts of the whole device include what the allocator caches.
     if (scenario.expect && scenario.expect->memory_count == MemoryCount::device)
       add_cached(budget, scenario.workload, layers, stage, moments);
@@ -104,7 +104,7 @@ MemoryBudget tightest_memory(const Scenario& scenario, const LayerTable& layers,
   std::optional<MemoryBudget> tightest;
   for (const std::uint32_t kind : kinds) {
     const MemoryBudget budget =
-        stage_memory(scenario.workload, layers, cluster.as_kind(kind), stage, moments);
+        stage_memory(scenario.workload, layers, cluster.as_kind(kind), stage, moments, fullest);
     if (!tightest || room(budget) < room(*tightest)) tightest = budget;
   }
   return *tightest;

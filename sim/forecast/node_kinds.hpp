@@ -12,9 +12,9 @@ Fabric fabric_of(const Scenario& scenario);
 std::optional<KindPrograms> kind_programs(const Scenario& scenario, const LayerTable& layers,
                                           const Placement& placement);
 
-/// Of the stage's devices the one with the least room left.
+/// Of the stage's devices the one with the least room left. `fullest` is LayerLoads::fullest().
 MemoryBudget tightest_memory(const Scenario& scenario, const LayerTable& layers, Stage stage,
-                             const std::vector<std::vector<double>>& moments);
+                             const std::vector<std::vector<double>>& moments, double fullest);
 
 /// How far the groups that some program calls reach, by kind of group.
 std::vector<GroupReach> group_fabrics(const Scenario& scenario, const Fabric& fabric,

@@ -151,8 +151,8 @@ StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loa
       fabric{fabric_of(scenario)},
       placement{scenario.workload.plan},
       layers{ideal.layers ? *ideal.layers : layers_of(scenario)},
-      programs{stage_programs(scenario, layers)},
-      experts{scenario.synthetic ? LayerLoads{} : layer_loads(scenario.workload)},
+      experts{step_loads(scenario)},
+      programs{stage_programs(scenario, layers, experts)},
       kinds{kind_programs(scenario, layers, placement)},
       host{scenario.cluster.host},
       latency{boundary_latency(scenario)},
@@ -211,6 +211,13 @@ bool StepSetup::intact() const {
   return !kinds && !spec.spread && spec.degraded_links.empty() && spec.failed_links.empty();
 }
 
+bool StepSetup::replays_all() const {
+  const StallPlan own = stalls(scenario.stalls);
+  ReplayInput input = replay_input();
+  input.stalls = &own;
+  return step_kind == StepKind::even && !judged() && !may_recur(input);
+}
+
 StallPlan StepSetup::stalls(const StallsSpec& spec) const {
   return plan_stalls(spec, placement, scenario.cluster);
 }
@@ -232,8 +239,10 @@ StepKind StepSetup::its_kind() const {
                      !(loads && !loads->even());
   if (!alike) return StepKind::spread;
   // Every rank by itself is exact, and so short a step costs less than it loses by being folded.
+  double tasks = 0;
+  for (std::size_t s = 0; s < programs.size(); ++s) tasks += unit_tasks(programs[s], orders[s]);
   const bool short_step =
-      unit_tasks(placement, programs, scenario.pipeline_shape()) <= most_tasks_apart;
+      static_cast<double>(scenario.workload.plan.stage_ranks()) * tasks <= most_tasks_apart;
   return short_step && exchanges_beside_units(programs) ? StepKind::spread : StepKind::worst;
 }
 

@@ -14,9 +14,6 @@ namespace stepcast {
 /// The stalls of a job whose devices, hosts and links do not differ for ever.
 StallsSpec without_spread(StallsSpec spec);
 
-/// Says whether SimGrid shares the flows of its steps: a process makes at most one such run.
-bool needs_simgrid(const Scenario& scenario);
-
 /// What a step replays.
 enum class StepKind : std::uint8_t {
   even,    ///< devices do not differ for ever: ranks that are alike are one class
@@ -46,6 +43,8 @@ struct StepSetup {
                                 const std::function<NetworkMap(const NetworkMapInput&)>& use) const;
   /// Says whether all links are as the cluster has them, and alike for all nodes.
   bool intact() const;
+  /// Says whether a step replays every micro-batch, so that recording it changes no bit of it.
+  bool replays_all() const;
 
   const Scenario& scenario;
   const Ideal& ideal;
@@ -53,8 +52,8 @@ struct StepSetup {
   Fabric fabric;
   Placement placement;
   LayerTable layers;
-  std::vector<StageProgram> programs;
   LayerLoads experts;
+  std::vector<StageProgram> programs;
   std::optional<KindPrograms> kinds;
   HostSpec host;
   std::optional<Seconds> latency;  ///< of pipeline transfers, instead of the network

@@ -9,7 +9,7 @@
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/long_work.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/replay/recording.hpp"
+#include "stepcast/sim/replay/worst_replicas.hpp"
 
 namespace stepcast {
 namespace {
@@ -22,10 +22,8 @@ constexpr double seconds_per_task = 3.5e-6, seconds_per_task_and_rank = 3e-9;
 constexpr double bytes_per_rank = 150e3, bytes_of_program = 60e6;
 
 double tasks_of_rank(const StageProgram& program, const StageOrder& order) {
-  auto sum = static_cast<double>(program.prologue.size() + program.epilogue.size());
-  for (const Unit& unit : order)
-    sum += static_cast<double>(usual_code(program.of(unit.chunk, unit.slice), unit.kind).size());
-  return sum;
+  return static_cast<double>(program.prologue.size() + program.epilogue.size()) +
+         unit_tasks(program, order);
 }
 
 /// What this process may take.

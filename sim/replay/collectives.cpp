@@ -39,13 +39,11 @@ void Replayer::communicate(RankIndex r, const Communicate& instruction) {
   slot.issued = true;
   slot.awaited = false;
   slot.entry = entry;
+  const StreamState::Pending pending{instruction.call, instruction.slot, slot.issue, ready, entry};
   StreamState& stream = rank.stream[static_cast<std::size_t>(call.stream)];
-  StreamState::Pending& pending = stream.queue.emplace_back();
-  pending.call = instruction.call;
-  pending.slot = instruction.slot;
-  pending.issue = slot.issue;
-  pending.ready = ready;
-  pending.entry = entry;
+  // What nothing stands before and nothing can meet is over at once.
+  if (!stream.busy && stream.queue.empty() && end_lone(r, stream, pending)) return;
+  stream.queue.push_back(pending);
   pump_stream(r, call.stream);
 }
 
@@ -72,28 +70,45 @@ Replayer::CallSummary Replayer::summary_of(const NetworkCall& call) {
           call.lone,  call.once};
 }
 
-/// Lets the head of the stream arrive at its meeting. What nothing can meet ends by arithmetic.
+/// Lets the head of the stream arrive at its meeting.
 void Replayer::pump_stream(RankIndex r, Stream stream) {
   StreamState& state = ranks_[r].stream[static_cast<std::size_t>(stream)];
   while (!state.busy && !state.queue.empty()) {
     // A head that nothing can meet ends here and lets the next one come, without an event.
     const StreamState::Pending& head = state.queue.front();
-    const CallSummary& call = network_call(r, head.call);
-    // Issued, inputs there, and the stream free: the latest of the three.
-    const double start = std::max(head.ready, state.free_at);
-    if (call.lone && call.arrivals == 1) {
-      // Hosts of other kinds of nodes may have other links.
-      const StageCall& own = program(r).calls[head.call];
-      const bool own_link = own.over_host_link() && call.group == NetworkCall::no_group;
-      end_lone(r, state, call, start, start + (own_link ? own.host_link.value() : call.alone));
-    } else if (meets_nothing(r, head.call, call, start)) {
-      const NetworkCall& whole = map_.calls[ranks_[r].call_of[head.call]];
-      end_lone(r, state, call, start, end_on_links(whole, start));
+    if (end_lone(r, state, head)) {
+      RankState& rank = ranks_[r];
+      const bool awaited = rank.waiting == Waiting::slot && rank.waiting_slot == head.slot &&
+                           rank.slots[head.slot].issue == head.issue;
+      state.queue.pop_front();
+      if (awaited) wake(r);
     } else {
       state.busy = true;
-      arrive(r, head, start);
+      arrive(r, head, begin_of(state, head));
     }
   }
+}
+
+/// Issued, inputs there, and the stream free: the latest of the three.
+double Replayer::begin_of(const StreamState& state, const StreamState::Pending& pending) {
+  return std::max(pending.ready, state.free_at);
+}
+
+/// What nothing can meet ends by arithmetic; false where it may meet something.
+bool Replayer::end_lone(RankIndex r, StreamState& state, const StreamState::Pending& pending) {
+  const CallSummary& call = network_call(r, pending.call);
+  const double start = begin_of(state, pending);
+  if (call.lone && call.arrivals == 1) {
+    // Hosts of other kinds of nodes may have other links.
+    const StageCall& own = program(r).calls[pending.call];
+    const bool own_link = own.over_host_link() && call.group == NetworkCall::no_group;
+    end_lone(r, state, pending, start, start + (own_link ? own.host_link.value() : call.alone));
+    return true;
+  }
+  if (!meets_nothing(r, pending.call, call, start)) return false;
+  const NetworkCall& whole = map_.calls[ranks_[r].call_of[pending.call]];
+  end_lone(r, state, pending, start, end_on_links(whole, start));
+  return true;
 }
 
 /// A rank that awaits a call at once begins nothing beside it, so that the call meets what the rank
@@ -129,15 +144,15 @@ double Replayer::end_on_links(const NetworkCall& call, double start) const {
 }
 
 /// One class alone with its links: nobody to wait for.
-void Replayer::end_lone(RankIndex r, StreamState& state, const CallSummary& call, double start,
-                        double end) {
+void Replayer::end_lone(RankIndex r, StreamState& state, const StreamState::Pending& head,
+                        double start, double end) {
   RankState& rank = ranks_[r];
-  const StreamState::Pending& head = state.queue.front();
   SlotState& slot = rank.slots[head.slot];
   // A slot that was issued again belongs to the newer call.
-  const bool last_issue = slot.issue == head.issue;
-  if (last_issue) slot.start = start;
-  if (last_issue) slot.end = end;
+  if (slot.issue == head.issue) {
+    slot.start = start;
+    slot.end = end;
+  }
   rank.log.add(start, end, program(r).calls[head.call].kind);
   if (recorder_) recorder_->moved(map_.call_of[r][head.call], start, end);
   if (recorder_ && recorder_->records(r)) {
@@ -148,9 +163,7 @@ void Replayer::end_lone(RankIndex r, StreamState& state, const CallSummary& call
   }
   ++unsettled_;
   state.free_at = end;
-  lone_flows_ += call.flows;
-  if (last_issue && rank.waiting == Waiting::slot && rank.waiting_slot == head.slot) wake(r);
-  state.queue.pop_front();
+  lone_flows_ += network_call(r, head.call).flows;
 }
 
 std::uint32_t Replayer::new_meeting(std::uint32_t call) {

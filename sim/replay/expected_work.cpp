@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "replayer.hpp"
+#include "stepcast/sim/replay/worst_replicas.hpp"
 
 // How long a replay will take, roughly, for those who wait for it (docs/models/replay.md).
 namespace stepcast {
@@ -20,9 +21,19 @@ constexpr double bytes_per_task = 21, settled_bytes_per_rank = 40e3;
 /// Micro-batches until the state of a job recurs, in periods of its order.
 constexpr std::int64_t periods_until_skip = 5;
 
-double tasks_of(const StageProgram& program, const StageOrder& order) {
+/// The states of all ranks are made before anything is replayed.
+double bytes_so_far() {
+  constexpr double kib = 1024;
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return kib * static_cast<double>(usage.ru_maxrss);
+}
+
+}  // namespace
+
+double unit_tasks(const StageProgram& program, const StageOrder& order) {
   // Units of one kind, chunk and slice have the same code. Counting it once keeps this cheap beside
-  // the replay that it announces.
+  // a replay.
   std::map<std::tuple<UnitKind, std::uint32_t, std::uint32_t>, double> known;
   double sum = 0;
   for (const Unit& unit : order) {
@@ -36,23 +47,13 @@ double tasks_of(const StageProgram& program, const StageOrder& order) {
   return sum;
 }
 
-/// The states of all ranks are made before anything is replayed.
-double bytes_so_far() {
-  constexpr double kib = 1024;
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return kib * static_cast<double>(usage.ru_maxrss);
-}
-
-}  // namespace
-
 LongWork Replayer::expected() const {
   std::vector<double> of_stage(input_.orders.size(), -1);
   double tasks = 0;
   for (RankIndex r = 0; r < ranks_.size(); ++r) {
     const std::uint32_t stage = ranks_[r].stage.value;
     // Ranks of a stage run one program, so that its tasks are counted once.
-    if (of_stage[stage] < 0) of_stage[stage] = tasks_of(program_of(r), input_.orders[stage]);
+    if (of_stage[stage] < 0) of_stage[stage] = unit_tasks(program_of(r), input_.orders[stage]);
     tasks += of_stage[stage];
   }
   tasks *= static_cast<double>(input_.steps);

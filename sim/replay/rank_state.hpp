@@ -160,7 +160,10 @@ struct alignas(cache_line) RankState {
     __builtin_prefetch(inbox.data());
     __builtin_prefetch(call_of);
     __builtin_prefetch(order->data() + unit);
-    for (std::size_t at = 0; at < slots.size(); ++at) __builtin_prefetch(&slots[at]);
+    // What it waits for, and what it issues next: slots are numbered as the code has them.
+    constexpr std::size_t soon = 4;
+    for (std::size_t at = waiting_slot; at < std::min(waiting_slot + soon, slots.size()); ++at)
+      __builtin_prefetch(&slots[at]);
   }
 
   RankTimes& times() { return books.times[step == 0 ? 0 : 1]; }

@@ -60,16 +60,19 @@ bool host_is_free(const ReplayInput& input) {
   return !(input.stalls && input.stalls->holds_host()) && !some_cost_host_time(input);
 }
 
-/// Whether anything may recur is settled once: jitter, pauses and documents that differ rule it out
-/// for the whole run.
+/// Jitter, pauses and documents that differ rule it out for the whole run.
+bool may_recur(const ReplayInput& input) {
+  return input.skip_recurring && !(input.stalls && input.stalls->irregular()) &&
+         !(input.loads && !input.loads->repeats());
+}
+
+/// Whether anything may recur is settled once.
 Replayer::Replayer(const ReplayInput& input)
     : input_{input},
       map_{input.network},
       engine_{map_.bandwidths, input.sharing},
       step_ends_(static_cast<std::size_t>(input.steps)),
-      may_recur_{input.skip_recurring && !input.record &&
-                 !(input.stalls && input.stalls->irregular()) &&
-                 !(input.loads && !input.loads->repeats())},
+      may_recur_{may_recur(input) && !input.record},
       host_is_free_{host_is_free(input)} {
   const auto ranks = static_cast<RankIndex>(map_.classes.representative.size());
   crowded_ = ranks > crowd;
@@ -79,7 +82,12 @@ Replayer::Replayer(const ReplayInput& input)
     for (const NetworkHop& hop : map_.hops[c]) peers_[c].push_back(hop.peer);
   if (input.record)
     recorder_.emplace(*input.record, map_, input.programs, input.recorded, streams + channels);
-  if (recorder_) refuse_long_recording(recorded_entries());
+  if (recorder_) {
+    const double entries = recorded_entries();
+    refuse_long_recording(entries);
+    // With waits, and the communications that entries refer to.
+    expect_allocations(static_cast<std::size_t>(2 * entries) * sizeof(Recording::Entry));
+  }
   // With kinds of nodes a stage has several programs, of which the order may differ.
   if (!input.kinds)
     for (const StageProgram& stage : input.programs) orderly_.push_back(orderly(stage));

@@ -154,7 +154,10 @@ class Replayer : public EngineClient {
   void wait_slot(RankIndex r, std::uint32_t slot);
   void give_cores(RankIndex r, const SlotState& state, ExposedKind kind, std::uint32_t recorded);
   void pump_stream(RankIndex r, Stream stream);
-  void end_lone(RankIndex r, StreamState& state, const CallSummary& call, double start, double end);
+  static double begin_of(const StreamState& state, const StreamState::Pending& pending);
+  bool end_lone(RankIndex r, StreamState& state, const StreamState::Pending& pending);
+  void end_lone(RankIndex r, StreamState& state, const StreamState::Pending& head, double start,
+                double end);
   bool meets_nothing(RankIndex r, std::uint32_t index, const CallSummary& call, double start) const;
   double end_on_links(const NetworkCall& call, double start) const;
   /// The host issues a communication; returns when that is done. `entry` is what was recorded.

@@ -138,16 +138,6 @@ bool exchanges_beside_units(const std::vector<StageProgram>& programs) {
   });
 }
 
-double unit_tasks(const Placement& placement, const std::vector<StageProgram>& programs,
-                  const PipelineShape& shape) {
-  double of_micro_batch = 0;
-  for (const StageProgram& program : programs)
-    for (const ChunkProgram& chunk : program.chunks)
-      of_micro_batch += static_cast<double>(chunk.forward.size() + chunk.backward.size());
-  return static_cast<double>(placement.plan().stage_ranks()) * of_micro_batch *
-         static_cast<double>(shape.micro_batches);
-}
-
 /// From the first rank of a stage on: each group that holds a known rank makes its members known.
 std::uint32_t ranks_in_step(const Placement& placement, const std::vector<StageProgram>& programs) {
   std::set<GroupKind> kinds;

@@ -1,7 +1,5 @@
 #include "stepcast/sim/report/names.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
@@ -46,10 +44,12 @@ struct PhaseTimes {
 }  // namespace
 
 std::string unit_name(const Unit& unit) {
-  static constexpr const char* letters[] = {"F", "B", "b", "w"};
-  std::string text = fmt::format("{} mb{} chunk{}", letters[static_cast<std::size_t>(unit.kind)],
-                                 unit.micro_batch.value, unit.chunk.value);
-  if (unit.slice.value > 0) text += fmt::format(" slice{}", unit.slice.value);
+  static constexpr const char* letters[] = {"F mb", "B mb", "b mb", "w mb"};
+  std::string text = letters[static_cast<std::size_t>(unit.kind)];
+  text += std::to_string(unit.micro_batch.value);
+  text += " chunk";
+  text += std::to_string(unit.chunk.value);
+  if (unit.slice.value > 0) text += " slice" + std::to_string(unit.slice.value);
   return text;
 }
 
@@ -96,45 +96,74 @@ std::vector<CommunicationShare> communication_shares(const RecordedRun& run,
   return shares;
 }
 
-CallNames::CallNames(const RecordedRun& run, const ModelSpec& model, std::uint32_t rank_class)
-    : program_{run.programs[run.network.classes.stage[rank_class].value]} {
-  const Recording::RankRecord& rank = run.recording.ranks[rank_class];
+struct CallNames::ChunkLayers {
+  std::vector<std::int64_t> all, expert;
+};
+
+std::vector<CallNames::ChunkLayers> CallNames::layers_of_chunks(const LayerTable& layers,
+                                                                const ModelSpec& model,
+                                                                std::uint32_t stage) {
+  std::vector<ChunkLayers> chunks;
+  for (const auto& chunk : layers.slices) {
+    const LayerTable::Slice& slice = chunk[stage];
+    ChunkLayers& has = chunks.emplace_back();
+    for (std::int64_t l = slice.first; l < slice.first + slice.count; ++l) {
+      has.all.push_back(l);
+      if (model.is_moe_layer(l)) has.expert.push_back(l);
+    }
+  }
+  return chunks;
+}
+
+CallNames::CallNames(const RecordedRun& run, const ModelSpec& model, std::uint32_t rank_class) {
   const std::uint32_t stage = run.network.classes.stage[rank_class].value;
-  layer_.assign(rank.entries.size(), no_layer);
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> issued;
-  for (std::uint32_t e = 0; e < rank.entries.size(); ++e) {
-    const Recording::Entry& entry = rank.entries[e];
-    if (entry.kind != Recording::Kind::issue || entry.unit == Recording::none) continue;
-    if (entry.communication == Recording::none) continue;
-    const auto& communication = run.recording.communications[entry.communication];
-    if (communication.network == Recording::none) continue;
-    issued[{entry.unit, communication.network}].push_back(e);
+  for (const StageCall& call : run.programs[stage].calls) {
+    const std::string kind = stepcast::name(call.call.kind);
+    names_.push_back(call.name.starts_with(kind) ? call.name : kind + " " + call.name);
   }
   if (run.layers.slices.empty()) return;
-  for (const auto& [key, entries] : issued) {
-    const Unit& unit = rank.units[key.first].unit;
-    const LayerTable::Slice& slice = run.layers.slices[unit.chunk.value][stage];
-    std::vector<std::int64_t> all, expert;
-    for (std::int64_t l = slice.first; l < slice.first + slice.count; ++l) {
-      all.push_back(l);
-      if (model.is_moe_layer(l)) expert.push_back(l);
+  const Recording::RankRecord& rank = run.recording.ranks[rank_class];
+  layer_.assign(rank.entries.size(), no_layer);
+  const std::vector<ChunkLayers> chunks = layers_of_chunks(run.layers, model, stage);
+  // The entries of a unit stand together, and it has few calls: [call of the network] its entries.
+  std::vector<std::pair<std::uint32_t, std::vector<std::uint32_t>>> issued;
+  std::uint32_t unit = Recording::none;
+  const auto close = [&] {
+    for (auto& [call, entries] : issued) {
+      number_layers(rank.units[unit].unit, chunks, entries);
+      entries.clear();
     }
-    // As many calls as the chunk has layers, or MoE layers, are one of each, in their order.
-    if (entries.size() < 2 || (entries.size() != all.size() && entries.size() != expert.size()))
-      continue;
-    std::vector<std::int64_t>& layers = entries.size() == all.size() ? all : expert;
-    // Backward passes go through the layers in reverse.
-    if (unit.kind != UnitKind::forward) std::ranges::reverse(layers);
-    for (std::size_t i = 0; i < entries.size(); ++i) layer_[entries[i]] = layers[i];
+  };
+  for (std::uint32_t e = 0; e < rank.entries.size(); ++e) {
+    const Recording::Entry& entry = rank.entries[e];
+    if (entry.unit == Recording::none) continue;
+    if (entry.unit != unit) close();
+    unit = entry.unit;
+    if (entry.kind != Recording::Kind::issue || entry.communication == Recording::none) continue;
+    const std::uint32_t call = run.recording.communications[entry.communication].network;
+    if (call == Recording::none) continue;
+    auto found = std::ranges::find(issued, call, [](const auto& i) { return i.first; });
+    if (found == issued.end()) found = issued.insert(found, {call, {}});
+    found->second.push_back(e);
   }
+  close();
+}
+
+/// As many calls as the chunk has layers, or MoE layers, are one of each, in their order.
+void CallNames::number_layers(const Unit& unit, const std::vector<ChunkLayers>& chunks,
+                              const std::vector<std::uint32_t>& entries) {
+  const ChunkLayers& chunk = chunks[unit.chunk.value];
+  const std::size_t count = entries.size();
+  if (count < 2 || (count != chunk.all.size() && count != chunk.expert.size())) return;
+  const std::vector<std::int64_t>& layers = count == chunk.all.size() ? chunk.all : chunk.expert;
+  // Backward passes go through the layers in reverse.
+  for (std::size_t i = 0; i < count; ++i)
+    layer_[entries[i]] = layers[unit.kind == UnitKind::forward ? i : count - 1 - i];
 }
 
 std::string CallNames::of_entry(std::uint32_t entry, std::uint32_t call) const {
-  const StageCall& called = program_.calls[call];
-  const std::string kind = stepcast::name(called.call.kind);
-  const std::string name = called.name.starts_with(kind) ? called.name : kind + " " + called.name;
   const bool known = entry < layer_.size() && layer_[entry] != no_layer;
-  return known ? fmt::format("{} L{}", name, layer_[entry]) : name;
+  return known ? names_[call] + " L" + std::to_string(layer_[entry]) : names_[call];
 }
 
 const char* name(Solver solver) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <map>
 #include <set>
@@ -79,9 +78,8 @@ struct SegmentArgs {
     text = head;
     if (worked > 0 && least > 0) {
       std::array<char, 32> digits;
-      const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), least / worked,
-                                     std::chars_format::general, 4);
-      text.append(",\"efficiency\":").append(digits.data(), end.ptr).append(bound);
+      char* const end = put_short(digits.data(), least / worked);
+      text.append(",\"efficiency\":").append(std::string_view(digits.data(), end)).append(bound);
     }
     text.append(shape).append("}");
   }
@@ -97,13 +95,13 @@ class TraceWriter {
       : scenario_{scenario}, run_{run}, ranks_{ranks}, out_{out} {}
 
   void write() {
-    raw("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
+    end(put(buffer_.data(), "{\"displayTimeUnit\":\"ms\",\"traceEvents\":["));
     for (std::uint32_t c = 0; c < run_.recording.ranks.size(); ++c) {
       if (shows(c)) rank(c);
     }
     links();
-    raw("\n]}\n");
     flush();
+    out_("\n]}\n");
   }
 
  private:
@@ -121,7 +119,7 @@ class TraceWriter {
     int thread;
     double time;
   };
-  void arrow(const Point& from, const Point& to, const char* name);
+  void arrow(const Point& from, const Point& to, std::string_view name);
   void arrows(std::uint32_t c, std::uint32_t entry);
   void dependencies(std::uint32_t c);
   void memory(std::uint32_t c);
@@ -129,53 +127,53 @@ class TraceWriter {
   /// By segment of the class's program; each stage is looked up once.
   const std::vector<SegmentWork>& work_of(std::uint32_t c);
   std::string transfer_name(const Recording::Communication& c) const {
-    return fmt::format("{} {}", carries_output(c.channel) ? "send forward" : "send backward",
-                       unit_name(c.unit));
+    return (carries_output(c.channel) ? "send forward " : "send backward ") + unit_name(c.unit);
   }
 
   /// What lasts no time is left out. `args` is JSON, with the comma before it, or empty.
   void span(std::uint32_t c, int thread, double from, double to, std::string_view name,
             std::string_view category, std::string_view args = {}) {
     if (to <= from) return;
-    begin("{\"ph\":\"X\",\"pid\":");
-    at(c, thread, from);
-    raw(",\"dur\":");
-    raw(Micros(to - from).text());
-    raw(",\"name\":\"");
-    raw(name);
-    raw("\",\"cat\":\"");
-    raw(category);
-    raw("\"");
-    raw(args);
-    raw("}");
+    char* text = begin("{\"ph\":\"X\",\"pid\":", name.size() + category.size() + args.size());
+    text = put_place(text, c, thread, from);
+    text = put(text, ",\"dur\":");
+    text = put_micros(text, to - from);
+    text = put(text, ",\"name\":\"");
+    text = put(text, name);
+    text = put(text, "\",\"cat\":\"");
+    text = put(text, category);
+    text = put(text, "\"");
+    text = put(text, args);
+    end(put(text, "}"));
   }
-  void at(std::uint32_t c, int thread, double time) {
-    number(c + 1);
-    raw(",\"tid\":");
-    number(static_cast<std::uint64_t>(thread));
-    raw(",\"ts\":");
-    raw(Micros(time).text());
+  static char* put(char* at, std::string_view text) {
+    std::memcpy(at, text.data(), text.size());
+    return at + text.size();
+  }
+  static char* put_place(char* at, std::uint32_t c, int thread, double time) {
+    at = put_number(at, c + 1);
+    at = put(at, ",\"tid\":");
+    at = put_number(at, static_cast<std::uint32_t>(thread));
+    at = put(at, ",\"ts\":");
+    return put_micros(at, time);
   }
   template <class... Values>
   void event(fmt::format_string<Values...> text, Values&&... values) {
-    begin(fmt::format(text, std::forward<Values>(values)...));
+    const std::string written = fmt::format(text, std::forward<Values>(values)...);
+    end(begin(written, 0));
   }
-  void begin(std::string_view text) {
-    raw(first_ ? "\n" : ",\n");
+  /// Where to write on, with room for `more` bytes, two numbers and what stands between them.
+  char* begin(std::string_view text, std::size_t more) {
+    constexpr std::size_t room = 2 * fixed_room + 256;
+    if (const std::size_t need = text.size() + more + room; need > buffer_.size() - used_) {
+      flush();
+      if (need > buffer_.size()) buffer_.resize(need);
+    }
+    char* const at = put(buffer_.data() + used_, first_ ? "\n" : ",\n");
     first_ = false;
-    raw(text);
+    return put(at, text);
   }
-  void number(std::uint64_t value) {
-    std::array<char, 20> digits;
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
-    raw({digits.data(), end.ptr});
-  }
-  void raw(std::string_view text) {
-    if (text.size() > buffer_.size() - used_) flush();
-    if (text.size() > buffer_.size()) return out_(text);
-    std::memcpy(buffer_.data() + used_, text.data(), text.size());
-    used_ += text.size();
-  }
+  void end(const char* at) { used_ = static_cast<std::size_t>(at - buffer_.data()); }
   void flush() {
     out_({buffer_.data(), used_});
     used_ = 0;
@@ -188,7 +186,7 @@ class TraceWriter {
   std::vector<char> buffer_ = std::vector<char>(buffer_size);
   std::size_t used_ = 0;
   std::map<std::uint32_t, std::vector<std::vector<SegmentWork>>> work_;  ///< by stage
-  std::uint64_t arrows_ = 0;
+  std::uint32_t arrows_ = 0;
   bool first_ = true;
 };
 
@@ -333,20 +331,20 @@ void TraceWriter::streams_of(std::uint32_t c) {
 }
 
 /// One end at (process, thread, time), the other likewise.
-void TraceWriter::arrow(const Point& from, const Point& to, const char* name) {
-  const auto end = [&](std::string_view which, const Point& point) {
-    begin(which);
-    at(point.rank_class, point.thread, point.time);
-    raw(",\"id\":");
-    number(arrows_);
-    raw(",\"name\":\"");
-    raw(name);
-    raw("\",\"cat\":\"arrow\"}");
+void TraceWriter::arrow(const Point& from, const Point& to, std::string_view name) {
+  const auto write_end = [&](std::string_view which, const Point& point) {
+    char* text = begin(which, name.size());
+    text = put_place(text, point.rank_class, point.thread, point.time);
+    text = put(text, ",\"id\":");
+    text = put_number(text, arrows_);
+    text = put(text, ",\"name\":\"");
+    text = put(text, name);
+    end(put(text, "\",\"cat\":\"arrow\"}"));
   };
   ++arrows_;
-  end("{\"ph\":\"s\",\"pid\":", from);
+  write_end("{\"ph\":\"s\",\"pid\":", from);
   // The arrow ends at the span around its end, not at the next one.
-  end("{\"ph\":\"f\",\"bp\":\"e\",\"pid\":", to);
+  write_end("{\"ph\":\"f\",\"bp\":\"e\",\"pid\":", to);
 }
 
 /// From the sender to the receiver, and from the last to arrive at a collective to the others.
@@ -399,9 +397,10 @@ void TraceWriter::dependencies(std::uint32_t c) {
 
 void TraceWriter::memory(std::uint32_t c) {
   for (const MemoryMoment& moment : memory_over_time(scenario_, run_, c)) {
-    event(
-        "{{\"ph\":\"C\",\"pid\":{},\"ts\":{:.6f},\"name\":\"memory\",\"args\":{{\"GiB\":{:.4f}}}}}",
-        c + 1, moment.time * microseconds, moment.bytes / gibibyte);
+    char* text = put_number(begin("{\"ph\":\"C\",\"pid\":", 0), c + 1);
+    text = put_micros(put(text, ",\"ts\":"), moment.time);
+    text = put(text, ",\"name\":\"memory\",\"args\":{\"GiB\":");
+    end(put(put_fixed<4>(text, moment.bytes / gibibyte), "}}"));
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "lowering_fixtures.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
+#include "stepcast/workloads/lower_stages.hpp"
 #include "stepcast/workloads/memory.hpp"
 #include "stepcast/workloads/relocation.hpp"
 
@@ -218,6 +219,24 @@ TEST(ExpertCopies, FillTheirPlacesOnDifferentRanks) {
     RC_ASSERT(copies <= places && copies <= 16 * ranks);
     if (placement == Placed::contiguous && 16 / ranks + spare <= 16) RC_ASSERT(copies == places);
   }));
+}
+
+TEST(LayerLoads, GiveTheSameWhereTheyAreKnown) {
+  const WorkloadSpec spec = living(Distribution::zipf, 2);
+  const ClusterSpec cluster = plain_cluster();
+  const LayerTable layers = assign_layers(spec, cluster);
+  const LayerLoads loads = layer_loads(spec);
+  const std::vector<std::vector<double>> moments{{2}};
+  EXPECT_GT(loads.fullest(), 1);
+  EXPECT_EQ(stage_memory(spec, layers, cluster, Stage{0}, moments, loads.fullest()).activations,
+            stage_memory(spec, layers, cluster, Stage{0}, moments).activations);
+  const auto times = [](const StageProgram& program) {
+    std::vector<double> all;
+    for (const Segment& segment : program.segments) all.push_back(segment.device_time());
+    return all;
+  };
+  EXPECT_EQ(times(lower_stages(spec, layers, cluster, loads).front()),
+            times(lower_stage(spec, layers, cluster, Stage{0})));
 }
 
 TEST(ExpertCopies, MoveWeightsThereAndGradientsBack) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "stepcast/base/units.hpp"
@@ -52,9 +53,11 @@ Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::
 /// `moments[moment][chunk]`: micro-batches of each chunk (with plan.slices, slices of them, each by
 /// its plan.slice_weight) whose activations are held at once on this stage; the moment that holds
 /// most bytes counts. At least one moment. The softmax state is that of the cluster's device.
+/// `fullest`: LayerLoads::fullest() of the workload, where that is known.
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,
-                          const std::vector<std::vector<double>>& moments);
+                          const std::vector<std::vector<double>>& moments,
+                          std::optional<double> fullest = {});
 /// With whole micro-batches or equal slices.
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,

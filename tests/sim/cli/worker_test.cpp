@@ -60,6 +60,14 @@ TEST(Worker, AnswersAsTheCommandLineDoes) {
             test::stepcast_run(files, "schedule 1f1b --pp 2 --micro-batches 4").out);
 }
 
+TEST(Worker, AnswersWithAnyCharacter) {
+  const test::TemporaryFiles files;
+  const std::string path = "no \"file\" \\ é × 馬 \U0001F40E.yaml";
+  const Json answer = answers(request(1, {"run", path})).at(1);
+  EXPECT_EQ(answer["complaint"], test::stepcast_run(files, "run '" + path + "'").err);
+  EXPECT_NE(answer["complaint"].get<std::string>().find(path), std::string::npos);
+}
+
 TEST(Worker, ErrorsHavePlaces) {
   const auto all =
       answers(request(1, {"run", "-", "--json", "-"}, {{"input", "stepcast: 1\nname: A\n"}}));

@@ -65,6 +65,23 @@ TEST(Recording, AddsUpToTheBreakdown) {
   }
 }
 
+TEST(Recording, IsTheForecastWhereNothingCouldRecur) {
+  const auto times = [](const Forecast& f) {
+    std::vector<double> all{f.step_time.value(), static_cast<double>(f.timeline.tasks)};
+    for (const RankTimes& rank : f.timeline.classes)
+      for (const Seconds part : {rank.computing, rank.bubble, rank.host_stall, rank.communication})
+        all.push_back(part.value());
+    return all;
+  };
+  RecordedCase c{"ideal-pipeline.yaml", {}};
+  EXPECT_FALSE(record(testing::scenario_of(c)).exact);
+  c.overrides = {"stalls.compute_jitter.sigma=0.05"};
+  const Scenario scenario = testing::scenario_of(c);
+  const RecordedRun run = record(scenario);
+  EXPECT_TRUE(run.exact);
+  EXPECT_EQ(times(run.forecast), times(forecast(scenario)));
+}
+
 TEST(Recording, DoesNotChangeTheForecastNightly) {
   for (const RecordedCase& c : testing::all_recorded_cases()) {
     const Scenario scenario = testing::scenario_of(c);

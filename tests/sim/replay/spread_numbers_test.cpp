@@ -126,12 +126,16 @@ TEST(PaceEstimate, IsThatOfAPipeline) {
   EXPECT_DOUBLE_EQ(estimate({plain, {1, 20}}), 4 * 30 + 2.0 / 2 + 10);  // its host: 1.5 s, 0.5 s
 }
 
-TEST(UnitTasks, AreThoseOfAllRanksAndMayMeetReductions) {
+TEST(UnitTasks, AreThoseOfTheOrderAndMayMeetReductions) {
   std::vector<StageProgram> programs{stage_of(1)};
-  ParallelPlan plan;
-  plan.dp = 8;
-  // Forward and backward of three instructions each, five times.
-  EXPECT_EQ(unit_tasks(Placement(plan), programs, {.micro_batches = 5}), 8 * 5 * 6);
+  programs.front().chunks.front().backward_weight = {Compute{0}};
+  // Forward and backward of three instructions each, twice, and one weight gradient by itself.
+  const StageOrder order{{UnitKind::forward, MicroBatch{0}},
+                         {UnitKind::forward, MicroBatch{1}},
+                         {UnitKind::backward, MicroBatch{0}},
+                         {UnitKind::backward, MicroBatch{1}},
+                         {UnitKind::backward_weight, MicroBatch{1}}};
+  EXPECT_EQ(unit_tasks(programs.front(), order), 2 * 6 + 1);
   ChunkProgram& chunk = programs.front().chunks.front();
   chunk.last_backward = chunk.backward;
   EXPECT_FALSE(exchanges_beside_units(programs));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -31,12 +32,21 @@ Json trace_of(const Scenario& scenario, const RecordedRun& run) {
   return Json::parse(text).at("traceEvents");
 }
 
-TEST(Micros, ArePrintedAsTheLibraryPrintsThem) {
+template <class Put>
+std::string written(const Put& put, double value) {
+  std::array<char, fixed_room> text;
+  return {text.data(), put(text.data(), value)};
+}
+
+TEST(Numbers, ArePrintedAsTheLibraryPrintsThem) {
   const auto agrees = [](double seconds) {
-    EXPECT_EQ(Micros(seconds).text(), fmt::format("{:.6f}", seconds * 1e6)) << seconds;
+    EXPECT_EQ(written(put_micros, seconds), fmt::format("{:.6f}", seconds * 1e6)) << seconds;
+    EXPECT_EQ(written(put_fixed<4>, seconds), fmt::format("{:.4f}", seconds)) << seconds;
+    EXPECT_EQ(written(put_short, seconds), fmt::format("{:.4g}", seconds)) << seconds;
   };
   for (const double seconds :
-       {0.0, 5e-13, 1.5e-12, 2.5e-12, 1e-300, 0.999999999999, 1e3, 1e9, -1.0})
+       {0.0, 5e-13, 1.5e-12, 2.5e-12, 1e-300, 0.1, 0.5, 0.12345, 0.99995, 0.999949999999,
+        0.999999999999, 1.0, 1e3, 999.999999999, 1e9 - 1, 1e9, -1.0})
     agrees(seconds);
   std::mt19937_64 random{1};
   for (int i = 0; i < 20000; ++i) {
@@ -44,8 +54,10 @@ TEST(Micros, ArePrintedAsTheLibraryPrintsThem) {
     agrees(even * std::pow(10.0, static_cast<int>(random() % 16) - 11));
     // Halves of the last digit, as near as a double gets.
     agrees((static_cast<double>(random() % 100000) + 0.5) * 1e-12);
+    agrees((static_cast<double>(random() % 10000) + 0.5) * 1e-4);
     // Exact ones: multiples of 2^-20 of a microsecond end with a five behind the sixth digit.
     agrees(static_cast<double>(random() % 100000) * 0x1p-20 / 1e6);
+    agrees(static_cast<double>(random() % 100000) * 0x1p-5);
   }
 }
 

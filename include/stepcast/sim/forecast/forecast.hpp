@@ -161,17 +161,21 @@ struct Ideal {
 };
 Forecast forecast(const Scenario& scenario, const Ideal& ideal);
 
+/// Says whether SimGrid shares the flows of its steps: a process makes at most one such run.
+bool needs_simgrid(const Scenario& scenario);
+
 /// A run with all that it executed, and what its indices mean.
 struct RecordedRun {
   Forecast forecast;
+  bool exact = false;                  ///< nothing could recur: it is what forecast() gives
   LayerTable layers;                   ///< empty for a synthetic workload
   std::vector<StageProgram> programs;  ///< [stage]
   NetworkMap network;                  ///< with its links
   Recording recording;
 };
 /// Nothing that recurs is skipped, so it takes longer and its last digits may differ from
-/// `forecast`. Classes that are not `recorded` are added up while they run.
-/// Throws InputError when the run is too long to record.
+/// `forecast`, but where nothing could recur. Classes that are not `recorded` are added up while
+/// they run. Throws InputError when the run is too long to record.
 RecordedRun record(const Scenario& scenario, const RecordedClasses& recorded = {});
 
 }  // namespace stepcast

@@ -41,6 +41,9 @@ struct ReplayInput {
   RecordedClasses recorded = {};  ///< of them it has every entry
 };
 
+/// Says whether micro-batches may repeat others exactly: nothing random or dated stands in the way.
+bool may_recur(const ReplayInput& input);
+
 /// Executes the programs of all rank classes over the steps: host threads issue, streams run
 /// in order, collectives start when their last member arrives, flows share links on the engine
 /// (docs/models/replay.md). Throws EngineError when ranks wait for each other for ever, naming the

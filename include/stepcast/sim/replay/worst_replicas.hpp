@@ -50,9 +50,8 @@ std::vector<StageWork> stage_work(const std::vector<StageProgram>& programs);
 /// longer than among replicas that are alike.
 bool exchanges_beside_units(const std::vector<StageProgram>& programs);
 
-/// Instructions that all ranks execute in the units of a step.
-double unit_tasks(const Placement& placement, const std::vector<StageProgram>& programs,
-                  const PipelineShape& shape);
+/// Instructions that a rank of the stage executes in the units of a step.
+double unit_tasks(const StageProgram& program, const StageOrder& order);
 
 /// The ranks of a stage that wait for each other in every micro-batch: of the groups that the code
 /// of a unit calls, those that share a rank, with each other.

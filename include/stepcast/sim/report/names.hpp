@@ -36,8 +36,14 @@ class CallNames {
   std::string of_entry(std::uint32_t entry, std::uint32_t call) const;
 
  private:
-  const StageProgram& program_;
-  std::vector<std::int64_t> layer_;  ///< by entry; -1: not known
+  struct ChunkLayers;
+  static std::vector<ChunkLayers> layers_of_chunks(const LayerTable& layers, const ModelSpec& model,
+                                                   std::uint32_t stage);
+  void number_layers(const Unit& unit, const std::vector<ChunkLayers>& chunks,
+                     const std::vector<std::uint32_t>& entries);
+
+  std::vector<std::string> names_;   ///< by call of the stage's program
+  std::vector<std::int64_t> layer_;  ///< by entry; -1: not known; empty: of none
 };
 
 /// As engine.solver of a result has it.
