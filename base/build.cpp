@@ -44,17 +44,6 @@ std::string build_id_of(const char* notes, std::size_t size) {
   return {};
 }
 
-std::string hexadecimal(const std::string& bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += digits[byte >> 4U];
-    text += digits[byte & 15U];
-  }
-  return text;
-}
-
 /// A module is told by an address of its code, whatever its file is called.
 bool holds(const dl_phdr_info& module, ElfW(Addr) code) {
   for (const auto& segment : std::span(module.dlpi_phdr, module.dlpi_phnum)) {

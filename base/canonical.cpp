@@ -11,18 +11,6 @@
 namespace stepcast {
 namespace {
 
-/// Without blanks: texts are compared and hashed.
-std::string table_text(const Table& table) {
-  std::string text = "[";
-  for (const auto& row : table) {
-    text += text.size() > 1 ? ",[" : "[";
-    for (std::size_t i = 0; i < row.size(); ++i)
-      text += (i > 0 ? "," : "") + std::to_string(row[i]);
-    text += "]";
-  }
-  return text + "]";
-}
-
 /// Equal values have the same text, however they were written: texts are compared and hashed.
 struct Text {
   template <int T, int B, int F>
@@ -53,12 +41,12 @@ struct Text {
   }
   std::string operator()(const std::vector<std::string>* target) const { return joined(*target); }
   std::string operator()(const std::vector<std::int64_t>* target) const {
-    return table_text({*target});
+    return table_text({*target}, ",");
   }
   std::string operator()(const Choice& choice) const {
     if (choice.file != nullptr && !choice.file->empty()) return *choice.file;
     const std::size_t index = choice.get();
-    if (choice.is_table(index)) return table_text(*choice.table);
+    if (choice.is_table(index)) return table_text(*choice.table, ",");
     if (choice.is_set(index)) return word_set_text(choice.set_of_words);
     const Option& option = choice.options[index];
     std::string text{option.name};
@@ -117,19 +105,24 @@ std::string canonical_text(const Visitor::Body& body, const WantedKeys& wanted) 
   return text;
 }
 
+std::string hexadecimal(std::string_view bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += digits[byte >> 4U];
+    text += digits[byte & 15U];
+  }
+  return text;
+}
+
 std::string sha256(const std::string& text) {
   std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest{};
   sha256_ctx state{};
   sha256_init(&state);
   sha256_update(&state, text.size(), reinterpret_cast<const std::uint8_t*>(text.data()));
   sha256_digest(&state, digest.size(), digest.data());
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string hex;
-  for (const std::uint8_t byte : digest) {
-    hex += digits[byte >> 4U];
-    hex += digits[byte & 15U];
-  }
-  return hex;
+  return hexadecimal({reinterpret_cast<const char*>(digest.data()), digest.size()});
 }
 
 }  // namespace stepcast

@@ -44,10 +44,9 @@ class CsvReader {
       const bool line_end = c == '\r' && at_ < text_.size() && text_[at_] == '\n';
       if (line_end) continue;
       if (ended && c != ',' && blanks.find(c) == std::string_view::npos)
-        throw InputError({{{name_, line_, 1},
-                           {},
-                           "holds text behind the quote that ends a cell, allowed: a comma or the "
-                           "end of the line; a quote inside of a cell is written twice"}});
+        refuse_input({name_, line_, 1}, {},
+                     "holds text behind the quote that ends a cell, allowed: a comma or the "
+                     "end of the line; a quote inside of a cell is written twice");
       // A quote opens a cell where nothing but blanks stands before it.
       const bool opens = c == '"' && only_blanks(record.cells.back());
       if (c == ',')
@@ -76,7 +75,7 @@ class CsvReader {
       if (at_ >= text_.size() || text_[at_] != '"') return cell;
       cell += text_[at_++];
     }
-    throw InputError({{{name_, began, 1}, {}, "holds a quote without end"}});
+    refuse_input({name_, began, 1}, {}, "holds a quote without end");
   }
 
   std::string_view text_;

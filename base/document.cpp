@@ -22,10 +22,6 @@ constexpr std::string_view yaml_file = "a YAML file";
 /// The key whose mapping keeps its `extends`: rules are replaced key by key, which is no merge.
 constexpr std::string_view kept_extends = "framework";
 
-[[noreturn]] void refuse(Place place, std::string path, std::string message) {
-  throw InputError({{std::move(place), std::move(path), std::move(message)}});
-}
-
 /// `cluster` of `cluster.extends`; empty for other paths.
 std::string preset_path(const std::string& path) {
   constexpr std::string_view end = ".extends";
@@ -203,7 +199,7 @@ class Loader {
   Node preset(const Node& target, const std::string& path, const fs::path& directory,
               Extended& extended) {
     if (target.kind != Node::Kind::scalar || target.text.empty()) {
-      refuse(target.place, path, "does not name a file, allowed: the path of one YAML file");
+      refuse_input(target.place, path, "does not name a file, allowed: the path of one YAML file");
     }
     auto file = find_file(target.text, directory, search_);
     if (!file && is_override_) file = find_file(short_name(path, target.text), directory, search_);
@@ -213,20 +209,20 @@ class Loader {
       repeated_->push_back({target.place, path, missing(path, target.text, directory)});
       return {.kind = Node::Kind::mapping, .place = target.place};
     }
-    if (!file) refuse(target.place, path, missing(path, target.text, directory));
+    if (!file) refuse_input(target.place, path, missing(path, target.text, directory));
     if (std::ranges::find(open_, identity(*file)) != open_.end()) {
-      refuse(
+      refuse_input(
           target.place, path,
           "extends " + file->string() + ", which is being read: a cycle, allowed: a tree of files");
     }
     // A few lines can extend each other into billions of nodes.
     if (open_.size() > deepest || ++loaded_ > most_files) {
-      refuse(target.place, path, "extends too much, allowed: 32 files deep and 1000 in all");
+      refuse_input(target.place, path, "extends too much, allowed: 32 files deep and 1000 in all");
     }
     extended.name = name_elsewhere(*file);
     Node base = load(*file, text_of(*file, target, path));
     if (base.kind != Node::Kind::mapping) {
-      refuse(base.place, {}, "is extended but holds no mapping, allowed: keys and values");
+      refuse_input(base.place, {}, "is extended but holds no mapping, allowed: keys and values");
     }
     return base;
   }
@@ -252,8 +248,8 @@ class Loader {
     try {
       return read_file(file, yaml_file);
     } catch (const InputError& error) {
-      refuse(target.place, path,
-             "names " + file.string() + ", which " + error.diagnostics().front().message);
+      refuse_input(target.place, path,
+                   "names " + file.string() + ", which " + error.diagnostics().front().message);
     }
   }
 
@@ -415,7 +411,7 @@ std::string read_document_text(const std::string& path, const SearchPath& search
     if (hint.empty() && format == yaml_file && !is_confined())
       hint = ", allowed: a YAML file, or a shipped one, see stepcast list";
     // Without a hint read_file() says what is allowed.
-    if (!hint.empty()) refuse({path}, {}, "does not exist" + hint);
+    if (!hint.empty()) refuse_input({path}, {}, "does not exist" + hint);
   }
   return read_file(document_path(path, search), format);
 }
@@ -452,15 +448,15 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
   const Place place{"--set " + assignment};
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos)
-    refuse(place, {}, "has no '=', allowed: --set path.to.key=value");
+    refuse_input(place, {}, "has no '=', allowed: --set path.to.key=value");
   const std::vector<std::string> parts = split_path(assignment.substr(0, equals));
   // No description is as deep; a path of a million dots would fill the stack.
   constexpr std::size_t longest = 64;
   if (parts.empty() || parts.size() > longest || std::ranges::count(parts, std::string{}) > 0) {
-    refuse(place, {}, "has no path of keys before '=', allowed: --set path.to.key=value");
+    refuse_input(place, {}, "has no path of keys before '=', allowed: --set path.to.key=value");
   }
   if (assignment.substr(0, equals).find_first_of(" \t") != std::string::npos)
-    refuse(place, {}, "has a blank before '=', allowed: --set path.to.key=value");
+    refuse_input(place, {}, "has a blank before '=', allowed: --set path.to.key=value");
   const std::string path = assignment.substr(0, equals);
   // `key=*=1.1` multiplies what the key has.
   if (assignment.compare(equals + 1, 2, "*=") == 0)
@@ -471,19 +467,20 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
   const std::size_t comma = std::min(written.find(','), written.size());
   const std::size_t second = written.find_first_not_of(in_keys, comma + 1);
   if (second < written.size() && written[second] == '=')
-    refuse(place, path, "is '" + written + "', allowed: one key, each has a --set of its own");
+    refuse_input(place, path,
+                 "is '" + written + "', allowed: one key, each has a --set of its own");
   Node value;
   try {
     // Values are YAML as in a file, so that lists and mappings can be given, too.
     value = parse_document(written, place.file);
   } catch (const InputError& error) {
-    refuse(place, path, error.diagnostics().front().message);
+    refuse_input(place, path, error.diagnostics().front().message);
   }
   set_places(value, place);
   if ((path == "cluster" || path == "model") && value.kind == Node::Kind::scalar)
-    refuse(place, path,
-           "is '" + value.text + "', allowed: a mapping; --" + path + " " + value.text +
-               " takes a preset of that name");
+    refuse_input(place, path,
+                 "is '" + value.text + "', allowed: a mapping; --" + path + " " + value.text +
+                     " takes a preset of that name");
   const std::string preset = preset_path(path);
   if (!preset.empty()) {
     Node mapping{.kind = Node::Kind::mapping, .place = place};

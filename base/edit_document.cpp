@@ -172,8 +172,7 @@ Assignment read(const std::string& text) {
     begin = end + 1;
   }
   if (equals == text.size() || std::ranges::count(a.keys, std::string{}) > 0)
-    throw InputError({Diagnostic{
-        {"--set " + text}, {}, "has no path and value, allowed: --set path.to.key=value"}});
+    refuse_input({"--set " + text}, {}, "has no path and value, allowed: --set path.to.key=value");
   a.value = text.substr(equals + 1);
   return a;
 }

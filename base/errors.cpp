@@ -77,6 +77,10 @@ std::string Diagnostic::text() const {
   return visible(out + message);
 }
 
+void refuse_input(Place place, std::string path, std::string message) {
+  throw InputError({Diagnostic{std::move(place), std::move(path), std::move(message)}});
+}
+
 InputError::InputError(std::vector<Diagnostic> diagnostics)
     : std::runtime_error(lines_of(in_reading_order(diagnostics))),
       diagnostics_(in_reading_order(std::move(diagnostics))) {}

@@ -1,6 +1,5 @@
 #include "stepcast/base/judge_keys.hpp"
 
-#include <unordered_map>
 #include <unordered_set>
 
 #include "read_value.hpp"

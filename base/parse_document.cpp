@@ -141,7 +141,7 @@ class Builder : public YAML::EventHandler {
   }
 
   [[noreturn]] void refuse(const YAML::Mark& mark, const std::string& message) const {
-    throw InputError({{place(mark), path(), message}});
+    refuse_input(place(mark), path(), message);
   }
 
   /// Not thrown at once: yaml-cpp takes the list of an unclosed `[1` for a key, and says what is
@@ -350,9 +350,9 @@ void check_text(std::string_view text, const std::string& name, const std::strin
     if (length == 0) {
       char hex[8];
       std::snprintf(hex, sizeof hex, "0x%02x", static_cast<unsigned>(byte));
-      throw InputError(
-          {{place_at(text, i, name), path,
-            std::string("holds the byte ") + hex + ", allowed: " + format + " text in UTF-8"}});
+      refuse_input(
+          place_at(text, i, name), path,
+          std::string("holds the byte ") + hex + ", allowed: " + format + " text in UTF-8");
     }
     i += length;
   }

@@ -2,7 +2,6 @@
 
 #include <Random123/philox.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>

@@ -19,10 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr std::uintmax_t largest_file = 16U << 20U;
 
-[[noreturn]] void refuse_file(Place place, std::string path, std::string message) {
-  throw InputError({{std::move(place), std::move(path), std::move(message)}});
-}
-
 std::string read_stream(std::istream& stream, const std::string& name, std::string_view format) {
   std::string text;
   // In blocks, because the size of a pipe is not known before its end.
@@ -31,9 +27,9 @@ std::string read_stream(std::istream& stream, const std::string& name, std::stri
          stream.gcount() > 0) {
     text.append(block.data(), static_cast<std::size_t>(stream.gcount()));
     if (text.size() > largest_file)
-      refuse_file({name}, {}, "is larger than 16 MiB, allowed: " + std::string(format));
+      refuse_input({name}, {}, "is larger than 16 MiB, allowed: " + std::string(format));
   }
-  if (stream.bad()) refuse_file({name}, {}, "cannot be read");
+  if (stream.bad()) refuse_input({name}, {}, "cannot be read");
   return text;
 }
 
@@ -50,7 +46,7 @@ std::string read_open_file(const fs::path& path, std::string_view format) {
   errno = 0;
   std::ifstream stream{path, std::ios::binary};
   if (!stream)
-    refuse_file({name}, {}, std::string("cannot be opened for reading: ") + std::strerror(errno));
+    refuse_input({name}, {}, std::string("cannot be opened for reading: ") + std::strerror(errno));
   return read_stream(stream, name, format);
 }
 
@@ -80,7 +76,7 @@ std::string read_file(const fs::path& path, std::string_view format) {
   const std::string allowed = ", allowed: " + std::string(format);
   const std::string name = path.string();
   if (name.empty())
-    refuse_file({}, "file name", "is empty, allowed: the path of " + std::string(format));
+    refuse_input({}, "file name", "is empty, allowed: the path of " + std::string(format));
   // Standard input can be read once, and several readers may ask for it.
   if (name == "-") return read_once(name, [&] { return read_stream(std::cin, "-", format); });
   std::error_code error;
@@ -88,9 +84,9 @@ std::string read_file(const fs::path& path, std::string_view format) {
   const bool known = fs::exists(status);
   // Told apart because "does not exist" helps nobody whose folder may not be read.
   if (!known && error && error != std::errc::no_such_file_or_directory)
-    refuse_file({name}, {}, "cannot be read: " + error.message());
-  if (!known) refuse_file({name}, {}, "does not exist" + allowed);
-  if (const char* kind = wrong_kind(status)) refuse_file({name}, {}, kind + allowed);
+    refuse_input({name}, {}, "cannot be read: " + error.message());
+  if (!known) refuse_input({name}, {}, "does not exist" + allowed);
+  if (const char* kind = wrong_kind(status)) refuse_input({name}, {}, kind + allowed);
   // Pipes are remembered as standard input is.
   if (fs::is_regular_file(status)) return read_open_file(path, format);
   return read_once(name, [&] { return read_open_file(path, format); });

@@ -50,7 +50,7 @@ std::string out_of_range(const Node& node, const Range& range, std::string_view 
   return "is " + shortened(node.text) + ", allowed: " + range_text(range, unit);
 }
 
-std::string table_text(const Range& range) {
+std::string table_words(const Range& range) {
   return with_range("a table [chunk][stage] of whole numbers such as [[4, 4], [4, 3]]", range, "");
 }
 
@@ -113,18 +113,12 @@ class Reader {
     return number(plain_number, "", parse_number, [&](double v) { *target = v; });
   }
   std::string operator()(std::int64_t* target) const {
-    if (plain() && std::string_view("kK").find(node_.text.back()) != std::string_view::npos &&
-        parse_count(node_.text))
-      return "is " + quoted(node_) + ", which some read as thousands and some as 1024s, allowed: " +
-             std::to_string(static_cast<std::int64_t>(*parse_count(node_.text))) + " or " +
-             node_.text.substr(0, node_.text.size() - 1) + "Ki";
-    return number(whole_number, "", parse_count,
-                  [&](double v) { *target = static_cast<std::int64_t>(v); });
+    return count(whole_number, [&](double v) { *target = static_cast<std::int64_t>(v); });
   }
   std::string operator()(const OptionalCount& target) const {
     if (is_word(target.word)) return target.target->reset(), std::string{};
-    return number(std::string(whole_number) + " or " + std::string(target.word), "", parse_count,
-                  [&](double v) { *target.target = static_cast<std::int64_t>(v); });
+    return count(std::string(whole_number) + " or " + std::string(target.word),
+                 [&](double v) { *target.target = static_cast<std::int64_t>(v); });
   }
   std::string operator()(const OptionalNumber& target) const {
     if (is_word(target.word)) return target.target->reset(), std::string{};
@@ -211,6 +205,12 @@ class Reader {
     if (!field_.range.contains(*value)) return out_of_range(node_, field_.range, unit);
     set(*value);
     return {};
+  }
+
+  template <class Set>
+  std::string count(std::string_view what, const Set& set) const {
+    const std::string two = plain() ? two_counts(node_.text) : "";
+    return two.empty() ? number(what, "", parse_count, set) : two;
   }
 
   std::string table(const Choice& choice) const;
@@ -378,7 +378,7 @@ struct Allowed {
   std::string operator()(const Choice& choice) const {
     std::string text = built_options(choice.words());
     if (choice.file != nullptr) text += ", {table: FILE}";
-    if (choice.table != nullptr) text += ", " + table_text(field.range);
+    if (choice.table != nullptr) text += ", " + table_words(field.range);
     if (const WordSet& set = choice.set_of_words; set.chosen != nullptr) {
       std::vector<Option> words;
       for (const std::string_view word : set.words) words.push_back({word});

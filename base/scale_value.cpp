@@ -29,7 +29,7 @@ std::string fifteen_digits(double value) {
 void scale_value(Node& root, const std::string& path, const std::string& factor,
                  const Place& place) {
   const auto refuse_scaling = [&](const std::string& message) {
-    throw InputError({Diagnostic{place, path, message}});
+    refuse_input(place, path, message);
   };
   const auto by = parse_number(factor);
   if (!by || *by <= 0) refuse_scaling("is '*=" + factor + "', allowed: '*=1.2', a number above 0");

@@ -159,7 +159,7 @@ void add_quantity(Json& values) {
 Json all_shared_values() {
   // Kept once under $defs, since hundreds of keys refer to them.
   Json values = Json::object();
-  values["prefixed_count"] = pattern(number_pattern + "([kKMGTPE]|[KMGTPE]i)$");
+  values["prefixed_count"] = pattern(number_pattern + "([MGTPE]|[KMGTPE]i)$");
   values["percentage"] = pattern(number_pattern + "%$");
   values["stated"] = {
       {"type", "object"},
@@ -200,7 +200,7 @@ Json words_schema(const std::vector<Option>& options) {
     if (!option.built) continue;
     const std::string name{option.name};
     if (option.takes_number) {
-      calls.push_back(pattern("^" + name + R"(\([0-9]+([kKMGTPE]|[KMGTPE]i)?\)$)"));
+      calls.push_back(pattern("^" + name + R"(\([0-9]+([MGTPE]|[KMGTPE]i)?\)$)"));
     } else {
       plain.push_back(name);
     }

@@ -9,95 +9,49 @@ namespace {
 
 constexpr std::size_t most = 3;
 
-/// What frameworks and people call a name of ours, without dashes in front.
+/// A name of ours, and what frameworks and people call it, without dashes in front.
 struct Spoken {
-  std::string_view word, name;
+  std::string_view name, words;
 };
-constexpr Spoken spoken[] = {{"batch_size", "global_batch"},
-                             {"batch_size", "micro_batch"},
-                             {"batch", "global_batch"},
-                             {"batch", "micro_batch"},
-                             {"batchsize", "global_batch"},
-                             {"batchsize", "micro_batch"},
-                             {"gbs", "global_batch"},
-                             {"mbs", "micro_batch"},
-                             {"mbs", "micro_batches"},
-                             {"mb", "micro_batches"},
-                             {"tensor_parallel", "tp"},
-                             {"tensor_parallel_size", "tp"},
-                             {"tensor_model_parallel_size", "tp"},
-                             {"pipeline_parallel", "pp"},
-                             {"pipeline_parallel_size", "pp"},
-                             {"pipeline_model_parallel_size", "pp"},
-                             {"virtual_pipeline_model_parallel_size", "vpp"},
-                             {"data_parallel", "dp"},
-                             {"data_parallel_size", "dp"},
-                             {"context_parallel", "cp"},
-                             {"context_parallel_size", "cp"},
-                             {"expert_parallel", "ep"},
-                             {"expert_parallel_size", "ep"},
-                             {"expert_model_parallel_size", "ep"},
-                             {"zero_stage", "zero"},
-                             {"zero_bubble", "zb_h1"},
-                             {"zb", "zb_h1"},
-                             {"seq_len", "sequence"},
-                             {"seqlen", "sequence"},
-                             {"context_length", "sequence"},
-                             {"gpus", "devices"},
-                             {"gpu", "device"},
-                             {"gpu", "devices"},
-                             {"gpus", "clusters"},
-                             {"num_gpus", "devices"},
-                             {"npus", "devices"},
-                             {"npu", "device"},
-                             {"npu", "devices"},
-                             {"world_size", "devices"},
-                             {"nodes", "devices"},
-                             {"num_nodes", "devices"},
-                             {"nnodes", "devices"},
-                             {"sp", "sequence_parallel"},
-                             {"stages", "pp"},
-                             {"num_layers", "layers"},
-                             {"hidden_size", "hidden"},
-                             {"vocab_size", "vocabulary"},
-                             {"num_experts", "experts"},
-                             {"grad_accum", "global_batch"},
-                             {"gradient_accumulation", "global_batch"},
-                             {"gradient_accumulation_steps", "global_batch"},
-                             {"gradient_checkpointing", "recompute"},
-                             {"activation_checkpointing", "recompute"},
-                             {"bfloat16", "bf16"},
-                             {"float16", "fp16"},
-                             {"half", "fp16"},
-                             {"fp32", "bf16"},
-                             {"float32", "bf16"},
-                             {"tf32", "bf16"},
-                             {"memory", "capacity"},
-                             {"size", "devices"},
-                             {"size", "model"},
-                             {"out", "output"},
-                             {"write", "output"},
-                             {"out", "json"},
-                             {"seed", "seeds"},
-                             {"j", "jobs"},
-                             {"dtype", "precision"},
-                             {"format", "json"},
-                             {"output", "json"},
-                             {"o", "json"},
-                             {"page", "serve"},
-                             {"version", "version"},
-                             {"memory", "run"},
-                             {"forecast", "run"},
-                             {"predict", "run"},
-                             {"simulate", "run"},
-                             {"estimate", "run"},
-                             {"search", "plan"},
-                             {"optimize", "plan"},
-                             {"optimise", "plan"},
-                             {"tune", "plan"},
-                             {"models", "list"},
-                             {"clusters", "list"},
-                             {"convert", "import"}};
+constexpr Spoken spoken[] = {
+    {"global_batch",
+     "batch_size batch batchsize gbs grad_accum gradient_accumulation gradient_accumulation_steps"},
+    {"micro_batch", "batch_size batch batchsize mbs"},
+    {"micro_batches", "mbs mb"},
+    {"tp", "tensor_parallel tensor_parallel_size tensor_model_parallel_size"},
+    {"pp", "pipeline_parallel pipeline_parallel_size pipeline_model_parallel_size stages"},
+    {"vpp", "virtual_pipeline_model_parallel_size"},
+    {"dp", "data_parallel data_parallel_size"},
+    {"cp", "context_parallel context_parallel_size"},
+    {"ep", "expert_parallel expert_parallel_size expert_model_parallel_size"},
+    {"zero", "zero_stage"},
+    {"zb_h1", "zero_bubble zb"},
+    {"sequence", "seq_len seqlen context_length"},
+    {"device", "gpu npu"},
+    {"devices", "gpus gpu num_gpus npus npu world_size nodes num_nodes nnodes size"},
+    {"clusters", "gpus"},
+    {"sequence_parallel", "sp"},
+    {"layers", "num_layers"},
+    {"hidden", "hidden_size"},
+    {"vocabulary", "vocab_size"},
+    {"experts", "num_experts"},
+    {"recompute", "gradient_checkpointing activation_checkpointing"},
+    {"bf16", "bfloat16 fp32 float32 tf32"},
+    {"fp16", "float16 half"},
+    {"capacity", "memory"},
+    {"model", "size"},
+    {"output", "out write"},
+    {"json", "out format output o"},
+    {"seeds", "seed"},
+    {"jobs", "j"},
+    {"precision", "dtype"},
+    {"type", "dtype precision"},
+    {"serve", "page"},
+    {"version", "version"},
+    {"run", "memory forecast predict simulate estimate"},
+    {"plan", "search optimize optimise tune"},
+    {"list", "models clusters"},
+    {"import", "convert"}};
 
 std::string_view without_dashes(std::string_view word) {
   return word.substr(std::min(word.find_first_not_of('-'), word.size()));
@@ -140,6 +94,13 @@ void add(std::vector<std::string>& found, const std::string& candidate) {
 
 }  // namespace
 
+bool is_among(std::string_view word, std::string_view words, char between) {
+  const auto enclosed = [&](std::string_view text) {
+    return between + std::string(text) + between;
+  };
+  return enclosed(words).find(enclosed(word)) != std::string::npos;
+}
+
 std::string lower_case(std::string text) {
   for (char& c : text)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -152,14 +113,14 @@ std::vector<std::string> called_elsewhere(std::string_view word,
   const std::string meant = plain(word);
   for (const Spoken& other : spoken)
     for (const std::string& c : candidates)
-      if (meant == other.word && plain(c) == other.name) add(found, c);
+      if (plain(c) == other.name && is_among(meant, other.words)) add(found, c);
   return found;
 }
 
 std::vector<std::string> names_of(std::string_view word) {
   std::vector<std::string> names;
   for (const Spoken& other : spoken)
-    if (plain(word) == other.word) names.emplace_back(other.name);
+    if (is_among(plain(word), other.words)) names.emplace_back(other.name);
   return names;
 }
 

@@ -137,9 +137,20 @@ std::optional<double> parse_count(std::string_view text) {
   const auto factor = prefix_factor(split->rest);
   if (!factor) return {};
   const double value = split->number * *factor;
+  if (split->rest == "k" || split->rest == "K") return {};  // see two_counts()
   // Whole numbers that a double holds exactly.
   if (std::abs(value) > 0x1p53 || value != std::floor(value)) return {};
   return value;
+}
+
+std::string two_counts(std::string_view text) {
+  if (!text.ends_with('k') && !text.ends_with('K')) return {};
+  const std::string number(text.substr(0, text.size() - 1));
+  const auto thousands = parse_number(number);
+  if (!thousands || !parse_count(shortest(1000 * *thousands))) return {};
+  return "is '" + std::string(text) +
+         "', which some read as thousands and some as 1024s, allowed: " +
+         std::to_string(static_cast<std::int64_t>(1000 * *thousands)) + " or " + number + "Ki";
 }
 
 std::optional<Seconds> parse_seconds(std::string_view text) {

@@ -25,12 +25,12 @@ std::string range_text(const Range& range, std::string_view unit) {
   return text;
 }
 
-std::string table_text(const Table& table) {
+std::string table_text(const Table& table, const std::string& apart) {
   std::string text = "[";
   for (const auto& row : table) {
-    text += text.size() > 1 ? ", [" : "[";
+    text += (text.size() > 1 ? apart : "") + "[";
     for (std::size_t i = 0; i < row.size(); ++i)
-      text += (i > 0 ? ", " : "") + std::to_string(row[i]);
+      text += (i > 0 ? apart : "") + std::to_string(row[i]);
     text += "]";
   }
   return text + "]";

@@ -18,9 +18,7 @@ std::string written_scalar(const std::string& text, bool quoted) {
   const bool number =
       !quoted && text.find_first_not_of("+-.0123456789e") == std::string::npos && !text.empty();
   if (plain || number) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("''") : std::string(1, c);
-  return out + "'";
+  return in_single_quotes(text);
 }
 
 class DocumentWriter {
@@ -72,6 +70,12 @@ class DocumentWriter {
 };
 
 }  // namespace
+
+std::string in_single_quotes(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("''") : std::string(1, c);
+  return out + "'";
+}
 
 std::string written_document(const Node& root, const std::string& directory) {
   const DocumentWriter writer{directory};

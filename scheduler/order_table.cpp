@@ -82,9 +82,7 @@ class TableReading {
  public:
   TableReading(const std::string& path, const SearchPath& search)
       : root_{load_document(path, search)} {
-    Section section{root_, {}, reading_};
-    describe(section, file_);
-    section.finish();
+    read_mapping(root_, {}, reading_, [&](Visitor& v) { describe(v, file_); });
   }
   OrderTable table() {
     // Each step relies on what the one before has checked.

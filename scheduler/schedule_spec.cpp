@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/scheduler/stage_order.hpp"

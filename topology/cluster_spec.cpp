@@ -4,7 +4,6 @@
 #include "describe_network.hpp"
 #include "describe_states.hpp"
 #include "node_fabric.hpp"
-#include "stepcast/base/errors.hpp"
 #include "stepcast/base/format_version.hpp"
 
 namespace stepcast {
@@ -85,8 +84,7 @@ void describe(Visitor& visitor, NodeFabric& fabric) {
       "kind",
       "mesh: a link per pair; switch: a port per device; groups: meshes joined by bridges; torus, "
       "full_mesh, graph: links of the devices themselves (docs/models/wired.md); platform: those "
-      "of "
-      "network.platform",
+      "of network.platform",
       kind,
       {{"mesh",
         [&](Visitor& v) {

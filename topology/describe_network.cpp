@@ -36,8 +36,7 @@ void describe_pods(Visitor& visitor, NetworkSpec& spec) {
                  "spines join all leaves",
                  between(0, max_devices)});
   visitor.field({"pod_oversubscription", &spec.pod_oversubscription,
-                 "capacity of a pod's leaves to its spines over that of the pod to "
-                 "the core",
+                 "capacity of a pod's leaves to its spines over that of the pod to the core",
                  oversubscription_range});
 }
 

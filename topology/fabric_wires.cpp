@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "narrow.hpp"
-#include "stepcast/base/errors.hpp"
 #include "stepcast/topology/fabric.hpp"
 
 /// Wires of nodes among the links of a fabric. docs/models/wired.md.

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast {
@@ -293,8 +294,8 @@ const Family* find_family(JsonConfig& config, const std::string& model_type) {
   }
   // Without a type that was read nothing can be said of it.
   if (config.failed()) return nullptr;
-  for (const RefusedFamily& refused : refused_families()) {
-    if (refused.model_type != model_type) continue;
+  for (const RefusedFamilies& refused : refused_families()) {
+    if (!is_among(model_type, refused.model_types)) continue;
     config.fail("model_type", "is '" + model_type + "', which has " + std::string(refused.reason) +
                                   ", and a model lacks that");
     return nullptr;

@@ -32,13 +32,13 @@ struct Family {
   bool four_times = false;  ///< the feed-forward is four times as wide as the model unless said
   bool gelu_gate = false;   ///< its gate is a GELU
 };
-/// A model_type that has what a model lacks.
-struct RefusedFamily {
-  std::string_view model_type, reason;
+/// Types of models that have what a model lacks.
+struct RefusedFamilies {
+  std::string_view reason, model_types;
 };
 /// hugging_face_types.cpp
 std::span<const Family> families();
-std::span<const RefusedFamily> refused_families();
+std::span<const RefusedFamilies> refused_families();
 
 /// What a file of another type has that the family would pass over in silence:
 /// hugging_face_guard.cpp.

@@ -15,7 +15,7 @@ constexpr std::int64_t largest = 1 << 24;
 
 std::string read_text(const std::filesystem::path& path) {
   auto text = bytes_of(path);
-  if (!text) throw InputError({{{path.string()}, "", "is not a file that can be read"}});
+  if (!text) refuse_input({path.string()}, "", "is not a file that can be read");
   return std::move(*text);
 }
 
@@ -71,9 +71,9 @@ JsonConfig::JsonConfig(const std::filesystem::path& path) : file_{path.string()}
     // Other errors than those of syntax, such as too deep nesting, have no place in the text.
     const auto* parse = dynamic_cast<const nlohmann::json::parse_error*>(&error);
     const Place place = parse ? place_at(file_, text, parse->byte) : Place{file_};
-    throw InputError({{place, "", "is not valid JSON"}});
+    refuse_input(place, "", "is not valid JSON");
   }
-  if (!tree_->root.is_object()) throw InputError({{{file_}, "", "is not a JSON object"}});
+  if (!tree_->root.is_object()) refuse_input({file_}, "", "is not a JSON object");
 }
 
 JsonConfig::~JsonConfig() = default;

@@ -75,8 +75,7 @@ void describe(Visitor& visitor, MoeSpec& spec) {
        choice(
            spec.dispatch,
            {{"flat"}, {"two_hop"}, {"two_hop_dedup"}, {"hierarchical_allgather"}, {"allgather"}}),
-       "how tokens reach their experts (docs/models/expert_parallel.md); flat: one "
-       "all-to-all"});
+       "how tokens reach their experts (docs/models/expert_parallel.md); flat: one all-to-all"});
   visitor.field({"inner", choice(spec.inner, {{"auto"}, {"node"}, {"super_node"}}),
                  "what the inner hop of two_hop, two_hop_dedup and hierarchical_allgather stays "
                  "in; auto: the super-node where there is one"});
@@ -87,9 +86,8 @@ void describe(Visitor& visitor, MoeSpec& spec) {
   overlap.number = &spec.pieces;
   visitor.field(
       {"overlap", overlap,
-       "what runs while tokens travel; chunks(n): n pieces of the tokens one behind "
-       "the other; tiles(n): the same inside one kernel; fb_pair: the backward of another "
-       "micro-batch",
+       "what runs while tokens travel; chunks(n): n pieces of the tokens one behind the other; "
+       "tiles(n): the same inside one kernel; fb_pair: the backward of another micro-batch",
        overlap_pieces});
   visitor.section("routing", "how many tokens each expert gets",
                   [&](Visitor& v) { describe(v, spec.routing); });

@@ -404,4 +404,11 @@ std::uint32_t ProgramBuilder::call_of(const StageCall& call) {
   return place->second;
 }
 
+bool uses_group(const std::vector<StageProgram>& programs, GroupKind kind) {
+  return std::ranges::any_of(programs, [kind](const StageProgram& p) {
+    return std::ranges::any_of(
+        p.calls, [kind](const StageCall& c) { return c.group == kind && !c.over_host_link(); });
+  });
+}
+
 }  // namespace stepcast

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "overlap_pieces.hpp"
-#include "stepcast/base/errors.hpp"
 
 namespace stepcast {
 namespace {

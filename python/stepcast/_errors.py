@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Mapping, Sequence
 
@@ -48,8 +49,16 @@ class ForecastTimeout(StepcastError, TimeoutError):
     """A forecast took longer than its ``timeout``."""
 
 
+def without_options(text: str) -> str:
+    """``--set parallel.tp=4`` is ``parallel.tp=4`` in Python, ``--devices N`` is ``devices N``."""
+    return re.sub(r"(^|\s)--(?:set )?(?=\w)", r"\1", text)
+
+
 def problem_of(error: Mapping[str, Any], name: str) -> Problem:
     """A finding of the worker; ``name`` stands for its standard input."""
+    error = {**error, "message": without_options(error["message"]), "text": without_options(error["text"])}
+    if error["file"].startswith("--set "):
+        error.update(file="", text=f"{error['path']}: {error['message']}")
     if error["file"] != "-":
         return Problem(**error)
     text = error["text"]

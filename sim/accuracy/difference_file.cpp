@@ -210,9 +210,7 @@ std::vector<Difference> read_differences(const std::string& path, const SearchPa
       load_document_text(read_document_text(path, search), path, search, &reading.diagnostics);
   require_kind(file_kind(root), FileKind::differs, path);
   std::vector<Difference> differences;
-  Section section{root, {}, reading};
-  describe(section, differences);
-  section.finish();
+  read_mapping(root, {}, reading, [&](Visitor& v) { describe(v, differences); });
   // Rows and keys are looked up in the folder: a pattern that fits no file is a typing error.
   DifferenceCheck check{fs::path(path).parent_path(), search, root, reading};
   for (std::size_t i = 0; i < differences.size(); ++i)

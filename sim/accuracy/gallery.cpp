@@ -98,7 +98,7 @@ class Runs {
   /// What rows compare must be there.
   void check(const std::string& folder) const {
     const auto wrong = [&](std::size_t i, const char* key, const std::string& what) {
-      throw InputError({{{(fs::path(folder) / order_[i]->file).string()}, key, what}});
+      refuse_input({(fs::path(folder) / order_[i]->file).string()}, key, what);
     };
     for (const std::size_t i : of_experts_)
       if (!scenarios_[i].workload.model.moe)

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <tuple>
@@ -208,9 +207,7 @@ Gallery read_gallery(const std::string& path, const SearchPath& search) {
       load_document_text(read_document_text(path, search), path, search, &reading.diagnostics);
   require_kind(file_kind(root), FileKind::gallery, path);
   Gallery gallery;
-  Section section{root, {}, reading};
-  describe(section, gallery);
-  section.finish();
+  read_mapping(root, {}, reading, [&](Visitor& v) { describe(v, gallery); });
   // What reads well by itself need not go together.
   check(gallery, fs::path(path).parent_path(), root, reading);
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));

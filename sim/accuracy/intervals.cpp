@@ -283,8 +283,7 @@ std::vector<IntervalFile> interval_files(const Ledger& ledger, const std::vector
         {fmt::format("interval-{}.yaml", type.fitted),
          fmt::format("# question: how far do steps of {} lie from their forecasts that no fit has "
                      "seen?\n# Written by stepcast accuracy --intervals; {} such steps.\n"
-                     "extends: {}.yaml\nstepcast: 1\ninterval: {{{},\n  experts: {{{}}}{}"
-                     "{}}}\n",
+                     "extends: {}.yaml\nstepcast: 1\ninterval: {{{},\n  experts: {{{}}}{}{}}}\n",
                      type.name, rows, type.fitted,
                      range_text(unseen, of_type(type, "dense", dense), of_steps),
                      range_text(unseen, of_type(type, "experts", with_experts), of_steps), memory,

@@ -68,9 +68,7 @@ SourceLabels read_label_file(const std::string& path, const SearchPath& search) 
   const Node root = load_document(path, search);
   SourceLabels labels;
   Reading reading;
-  Section section{root, {}, reading};
-  describe(section, labels);
-  section.finish();
+  read_mapping(root, {}, reading, [&](Visitor& v) { describe(v, labels); });
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
   require_folders(labels, fs::path(path).parent_path().string(), path);
   return labels;

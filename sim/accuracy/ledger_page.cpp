@@ -135,11 +135,9 @@ std::string replace_ledger(const std::string& page, const std::string& path,
                            const std::string& markdown) {
   const std::size_t begin = page.find(begin_mark), end = page.find(end_mark);
   if (begin == std::string::npos || end == std::string::npos || end < begin)
-    throw InputError({{{path},
-                       {},
-                       fmt::format("has no place for the ledger, allowed: the lines '{}' "
-                                   "and '{}'",
-                                   begin_mark, end_mark)}});
+    refuse_input({path}, {},
+                 fmt::format("has no place for the ledger, allowed: the lines '{}' and '{}'",
+                             begin_mark, end_mark));
   // What stands outside of the marks is written by hand.
   return page.substr(0, begin + begin_mark.size()) + "\n" + markdown + page.substr(end);
 }

@@ -77,9 +77,7 @@ std::vector<Ratio> read_ratios(const std::string& path, const SearchPath& search
       load_document_text(read_document_text(path, search), path, search, &reading.diagnostics);
   require_kind(file_kind(root), FileKind::ratios, path);
   std::vector<Ratio> ratios;
-  Section section{root, {}, reading};
-  describe(section, ratios);
-  section.finish();
+  read_mapping(root, {}, reading, [&](Visitor& v) { describe(v, ratios); });
   // Both scenarios must be rows of the folder: a ratio has no forecast of its own.
   find_scenarios(ratios, fs::path(path).parent_path(), root, reading);
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));

@@ -93,8 +93,7 @@ MeasuredRow measured(const PublishedRow& row, const RowForecast& forecast) {
 
 std::vector<PublishedRow> published_rows(const std::string& folder, const SearchPath& search) {
   if (!is_folder(folder))
-    throw InputError(
-        {{{folder}, {}, "is no folder, allowed: one of scenarios with published steps"}});
+    refuse_input({folder}, {}, "is no folder, allowed: one of scenarios with published steps");
   const SourceLabels labels = read_labels(folder, search);
   std::vector<PublishedRow> rows;
   std::vector<Diagnostic> wrong;
@@ -110,10 +109,9 @@ std::vector<PublishedRow> published_rows(const std::string& folder, const Search
   }
   if (!wrong.empty()) throw InputError(std::move(wrong));
   if (rows.empty())
-    throw InputError({{{folder},
-                       {},
-                       "holds no scenario that expects a step time, give a folder "
-                       "such as scenarios/validation"}});
+    refuse_input({folder}, {},
+                 "holds no scenario that expects a step time, give a folder "
+                 "such as scenarios/validation");
   return rows;
 }
 

@@ -80,8 +80,7 @@ std::string ledger_svg(const Ledger& ledger) {
   }
   for (const auto& [family, index] : families)
     text += fmt::format(
-        "<circle cx='{0:g}' cy='{1:g}' r='3.5' fill='{2}'/><text x='{3:g}' "
-        "y='{4:g}'>{5}</text>\n",
+        "<circle cx='{0:g}' cy='{1:g}' r='3.5' fill='{2}'/><text x='{3:g}' y='{4:g}'>{5}</text>\n",
         width - right + 16, top + 10 + 18.0 * static_cast<double>(index), colour(family),
         width - right + 26, top + 14 + 18.0 * static_cast<double>(index), family);
   text += fmt::format(

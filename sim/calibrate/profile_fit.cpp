@@ -107,7 +107,7 @@ Seconds sample_time(const Sample& sample, const ClusterSpec& c) {
 
 ProfileCalibration calibrate_from_profile(const Profile& profile, const ClusterSpec& cluster) {
   if (profile.samples.empty())
-    throw InputError({{{}, {}, "the profile holds nothing that the model knows"}});
+    refuse_input({}, {}, "the profile holds nothing that the model knows");
   FitProblem p;
   for (const FittedNumber& n : numbers_of_kernels()) {
     p.low.push_back(std::log(n.low));

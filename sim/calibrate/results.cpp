@@ -33,11 +33,9 @@ Rows chosen_rows(const std::vector<PublishedRow>& rows, const std::vector<std::s
     if (row.label == RowLabel::held_out) chosen.held.push_back(&row);
   }
   if (chosen.fitted.empty())
-    throw InputError({{{},
-                       "--device",
-                       "no row runs on '" + joined(devices) +
-                           "', allowed: the "
-                           "beginning of device names that rows have"}});
+    refuse_input({}, "--device",
+                 "no row runs on '" + joined(devices) +
+                     "', allowed: the beginning of device names that rows have");
   return chosen;
 }
 

@@ -53,12 +53,10 @@ void write_page(const Ledger& ledger, const std::string& path) {
 /// What the check says; empty when the figure holds.
 std::string complaint(double overall, const std::string& path) {
   const auto committed = read_overall(read_document_text(path, {}, page_file));
-  if (!committed)
-    throw InputError({{{path}, {}, "holds no overall figure, write it with --write"}});
+  if (!committed) refuse_input({path}, {}, "holds no overall figure, write it with --write");
   if (overall <= *committed + slack) return "";
   return fmt::format(
-      "overall mean absolute error is {:.2f} %, {} says {:.2f} %, allowed: 0.2 points "
-      "more\n",
+      "overall mean absolute error is {:.2f} %, {} says {:.2f} %, allowed: 0.2 points more\n",
       100 * overall, path, 100 * *committed);
 }
 
@@ -80,7 +78,7 @@ std::string measurements(const SearchPath& search) {
 std::string left_out_complaint(double overall, const std::string& path) {
   const auto committed = read_left_out(read_document_text(path, {}));
   if (!committed)
-    throw InputError({{{path}, {}, "holds no figure of what was left out, write it with --write"}});
+    refuse_input({path}, {}, "holds no figure of what was left out, write it with --write");
   if (overall <= *committed + slack) return "";
   return fmt::format(
       "mean absolute error of what was left out is {:.2f} %, {} says {:.2f} %, allowed: 0.2 points "
@@ -119,8 +117,7 @@ Outcome of_components(const AccuracyOptions& options) {
 /// What the check says of techniques: no fewer may be near than the page says.
 std::string gallery_complaint(std::size_t counted, const std::string& path) {
   const auto committed = read_counted(read_document_text(path, {}, page_file));
-  if (!committed)
-    throw InputError({{{path}, {}, "counts no rows of a gallery, write it with --write"}});
+  if (!committed) refuse_input({path}, {}, "counts no rows of a gallery, write it with --write");
   if (static_cast<double>(counted) >= *committed) return "";
   return fmt::format("{} rows count as near, {} says {}, allowed: no fewer\n", counted, path,
                      *committed);

@@ -13,10 +13,9 @@ void workers(CLI::App* sub, int& target) {
 }
 
 void add_accuracy(CommandLine& line) {
-  auto options = std::make_shared<AccuracyOptions>();
-  CLI::App* sub = line.command("accuracy", "forecast published steps and report the errors",
-                               "stepcast accuracy scenarios/validation",
-                               [options] { return accuracy(*options); });
+  const auto [sub, options] =
+      line.command(accuracy, "accuracy", "forecast published steps and report the errors",
+                   "stepcast accuracy scenarios/validation");
   option(sub, "folder DIR", options->folder,
          "scenarios that expect a step time, a folder per source; a gallery of techniques; "
          "measurements with --components");
@@ -49,11 +48,10 @@ void add_accuracy(CommandLine& line) {
 }
 
 void add_calibrate(CommandLine& line) {
-  auto options = std::make_shared<CalibrateOptions>();
-  CLI::App* sub = line.command("calibrate", "fit the numbers of a hardware type to measurements",
-                               "stepcast calibrate profiles/rank0 --cluster "
-                               "clusters/atlas-800t-a2.yaml -o my-cluster.yaml",
-                               [options] { return calibrate(*options); });
+  const auto [sub, options] =
+      line.command(calibrate, "calibrate", "fit the numbers of a hardware type to measurements",
+                   "stepcast calibrate profiles/rank0 --cluster "
+                   "clusters/atlas-800t-a2.yaml -o my-cluster.yaml");
   option(sub, "profiles PROFILE_DIR", options->profiles,
          "folders of profiler output or collective tables");
   CommandLine::preset(sub, "--cluster CLUSTER", options->cluster, "clusters",

@@ -54,11 +54,10 @@ Outcome campaign(const CampaignOptions& options) {
 }
 
 void add_campaign_commands(CommandLine& line) {
-  auto options = std::make_shared<CampaignOptions>();
-  CLI::App* sub = line.command(
-      "campaign", "when a whole training run ends: failures, checkpoints, spare and slow nodes",
-      "stepcast campaign scenarios/what-if/telechat3-105b-campaign.yaml --within 60d",
-      [options] { return campaign(*options); });
+  const auto [sub, options] =
+      line.command(campaign, "campaign",
+                   "when a whole training run ends: failures, checkpoints, spare and slow nodes",
+                   "stepcast campaign scenarios/what-if/telechat3-105b-campaign.yaml --within 60d");
   required(sub, "scenario SCENARIO", options->scenario,
            "scenario or launch file, - for standard input");
   option(sub, "--steps N", options->steps, "of the run, in place of the scenario's");

@@ -179,12 +179,11 @@ Outcome collective(const CollectiveOptions& options) {
   const ClusterSpec cluster = cluster_option(options.cluster, options.devices, options);
   // Hashed routes have a mean over what else is on them, and nothing else is here.
   if (cluster.network.routing != NetworkSpec::Routing::ideal)
-    throw InputError(
-        {{place_of(load_document(options.cluster, default_search_path(options.presets)),
-                   "network.routing"),
-          "network.routing",
-          "is not ideal, but flows collide with those of other groups of a job, which "
-          "a collective by itself has not, allowed: ideal"}});
+    refuse_input(place_of(load_document(options.cluster, default_search_path(options.presets)),
+                          "network.routing"),
+                 "network.routing",
+                 "is not ideal, but flows collide with those of other groups of a job, which "
+                 "a collective by itself has not, allowed: ideal");
   const Group group = group_of(options, cluster);
   const std::size_t ranks = group.members.size();
   const Fabric fabric(cluster);

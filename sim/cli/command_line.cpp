@@ -45,16 +45,15 @@ std::string unexpected_hint(const CLI::App& app, bool missing) {
                            word);
       if (command == "serve")
         return word +
-               ": serve takes no file; its page finds a scenario by its name or takes its "
-               "text\n";
+               ": serve takes no file; its page finds a scenario by its name or takes its text\n";
       continue;
     }
     if (std::ranges::find(names, word) != names.end())
       return word + ": is before the command, allowed: behind it\n";
     if (word == "--set") return "--set: is no option of this command; write the keys in the file\n";
     std::vector<std::string> meant = called_elsewhere(word, names);
-    // `--tp 4`: a key is no option.
-    if (sets)
+    // `--tp 4`: a key is no option. Those of `operator` are a cluster's.
+    if (sets && command != "operator")
       for (const std::string& key : keys_called(word)) meant.push_back("--set " + key + "=VALUE");
     std::string hint;
     for (const std::string& one : meant) hint += (hint.empty() ? "; did you mean " : " or ") + one;

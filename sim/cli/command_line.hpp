@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "commands.hpp"
@@ -36,6 +37,14 @@ class CommandLine {
   /// A new command; `example` is one line for its help.
   CLI::App* command(const char* name, const char* what, const char* example,
                     std::function<Outcome()> body);
+  /// The same with the options that its body reads.
+  template <class Options>
+  std::pair<CLI::App*, std::shared_ptr<Options>> command(Outcome (*body)(const Options&),
+                                                         const char* name, const char* what,
+                                                         const char* example) {
+    auto options = std::make_shared<Options>();
+    return {command(name, what, example, [body, options] { return body(*options); }), options};
+  }
   /// Names of the commands that have an option.
   std::vector<std::string> commands_with(const std::string& option) const;
   /// Whether `--verbose` was given, once parsed.

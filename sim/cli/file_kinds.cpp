@@ -143,8 +143,8 @@ std::string check_file(FileKind kind, const std::string& path,
   const bool takes_overrides =
       kind == FileKind::scenario || kind == FileKind::check || kind == FileKind::plan;
   if (!overrides.empty() && !takes_overrides)
-    throw InputError({Diagnostic{
-        {path}, {}, "is " + std::string(info(kind).noun) + ", --set is for scenarios and plans"}});
+    refuse_input({path}, {},
+                 "is " + std::string(info(kind).noun) + ", --set is for scenarios and plans");
   switch (kind) {
     case FileKind::scenario:
     case FileKind::check:

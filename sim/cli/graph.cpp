@@ -84,8 +84,8 @@ void write_graph(const std::string& path, const std::string& ranks_text, const S
   if (graph.traced)
     bad_option("--graph", "is given for a job of traces, allowed: for a scenario of its own");
   if (graph.stalls && form != GraphForm::json)
-    throw InputError({{graph.stalls->place, "stalls",
-                       "are no tasks that a .dot or .et has, allowed: a .json, or none of them"}});
+    refuse_input(graph.stalls->place, "stalls",
+                 "are no tasks that a .dot or .et has, allowed: a .json, or none of them");
   const Placement placement(graph.plan);
   std::vector<Rank> ranks = ranks_option(ranks_text, placement, graph.programs.size());
   switch (form) {

@@ -1,6 +1,7 @@
 #include "stepcast/sim/import/import.hpp"
 
 #include "commands.hpp"
+#include "stepcast/base/written_document.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/import/launched.hpp"
 
@@ -17,12 +18,6 @@ ImportOptions import_options(const LaunchOptions& launch,
   if (!launch.devices.empty())
     options.devices = count_option("--devices", launch.devices, 1, most_devices);
   return options;
-}
-
-std::string in_quotes(const std::string& value) {
-  std::string written = "'";
-  for (const char c : value) written += c == '\'' ? std::string("''") : std::string(1, c);
-  return written + "'";
 }
 
 /// What was meant by an argument behind a scenario, which takes none.
@@ -74,7 +69,7 @@ std::vector<std::string> launch_overrides(const std::string& path,
     return all;
   }
   const auto add = [&](const char* key, const std::string& value) {
-    if (!value.empty()) all.push_back(std::string("launch.") + key + "=" + in_quotes(value));
+    if (!value.empty()) all.push_back(std::string("launch.") + key + "=" + in_single_quotes(value));
   };
   add("from", launch.from);
   add("cluster", launch.cluster);
@@ -87,7 +82,7 @@ std::vector<std::string> launch_overrides(const std::string& path,
   const auto add_list = [&](const char* key, const std::vector<std::string>& values) {
     std::string written;
     for (const std::string& value : values)
-      written += (written.empty() ? "" : ", ") + in_quotes(value);
+      written += (written.empty() ? "" : ", ") + in_single_quotes(value);
     if (!values.empty()) all.push_back(std::string("launch.") + key + "=[" + written + "]");
   };
   add_list("arguments", launch.arguments);

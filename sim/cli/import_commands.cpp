@@ -30,11 +30,9 @@ void CommandLine::launch_size(CLI::App* sub, LaunchOptions& options) {
 }
 
 void add_import_commands(CommandLine& line) {
-  auto options = std::make_shared<ImportFileOptions>();
-  CLI::App* sub =
-      line.command("import", "write the scenario of a launch file of a training framework",
-                   "stepcast import train.sh --cluster clusters/dgx-h100.yaml -o train.yaml",
-                   [options] { return import_file(*options); });
+  const auto [sub, options] = line.command(
+      import_file, "import", "write the scenario of a launch file of a training framework",
+      "stepcast import train.sh --cluster clusters/dgx-h100.yaml -o train.yaml");
   option(sub, "file FILE", options->file,
          "launch script, list of arguments, recipe, config.json or its folder");
   sub->add_flag("--flags", options->flags, "print the flags that are known, as tables");
@@ -46,11 +44,9 @@ void add_import_commands(CommandLine& line) {
 }
 
 void add_export_commands(CommandLine& line) {
-  auto options = std::make_shared<ExportOptions>();
-  CLI::App* sub = line.command(
-      "export", "write a scenario as the launch file of a training framework",
-      "stepcast export scenarios/deepseek-v3-2048.yaml --to mindformers -o pretrain.yaml",
-      [options] { return export_file(*options); });
+  const auto [sub, options] = line.command(
+      export_file, "export", "write a scenario as the launch file of a training framework",
+      "stepcast export scenarios/deepseek-v3-2048.yaml --to mindformers -o pretrain.yaml");
   required(sub, "scenario SCENARIO", options->scenario,
            "scenario or launch file, - for standard input");
   option(sub, "--to KIND", options->to,
@@ -63,11 +59,9 @@ void add_export_commands(CommandLine& line) {
 }
 
 void add_edit_commands(CommandLine& line) {
-  auto options = std::make_shared<EditOptions>();
-  CLI::App* sub = line.command(
-      "edit", "write keys into the text of a file; comments and layout stay",
-      "stepcast edit scenario.yaml --set parallel.tp=4 --set parallel.dp=auto -o scenario.yaml",
-      [options] { return edit(*options); });
+  const auto [sub, options] = line.command(
+      edit, "edit", "write keys into the text of a file; comments and layout stay",
+      "stepcast edit scenario.yaml --set parallel.tp=4 --set parallel.dp=auto -o scenario.yaml");
   required(sub, "file FILE", options->file,
            "scenario, sweep or cluster file, - for standard input");
   CommandLine::overrides(sub, options->overrides);

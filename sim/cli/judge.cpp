@@ -213,8 +213,7 @@ Outcome judge(const JudgeOptions& options) {
   const SearchPath search = default_search_path(options.presets);
   if (!options.platform.empty() && !is_file(options.platform))
     bad_option("--platform", "is '" + options.platform +
-                                 "', which does not exist, allowed: a file "
-                                 "of topology --platform");
+                                 "', which does not exist, allowed: a file of topology --platform");
   if (!options.platform.empty()) check_platform_text(options.platform, "--platform");
   std::vector<JudgedJob> jobs;
   // Each file has launch options of its own; they are turned into keys here.
@@ -255,19 +254,16 @@ Outcome judge(const JudgeOptions& options) {
 }  // namespace
 
 void add_judge_commands(CommandLine& line) {
-  auto options = std::make_shared<JudgeOptions>();
-  CLI::App* sub =
-      line.command("judge", "compare the fast engine with SimGrid alone; exit 1 where they differ",
-                   "stepcast judge scenarios/telechat3-105b-4096.yaml --devices 128",
-                   [options] { return judge(*options); });
+  const auto [sub, options] = line.command(
+      judge, "judge", "compare the fast engine with SimGrid alone; exit 1 where they differ",
+      "stepcast judge scenarios/telechat3-105b-4096.yaml --devices 128");
   required(sub, "scenarios SCENARIO", options->scenarios, "scenario or launch files");
   option(sub, "--devices N", options->devices,
          "cut what is larger to the largest job like it of so many, default 128");
   option(sub, "--tolerance PART", options->tolerance,
          "most that any part may differ by, of the step, default 1e-6");
   option(sub, "--platform FILE", options->platform,
-         "SimGrid takes hosts, links and routes from this file, as topology --platform "
-         "writes it");
+         "SimGrid takes hosts, links and routes from this file, as topology --platform writes it");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
   CommandLine::launch_kind(sub, options->launch);

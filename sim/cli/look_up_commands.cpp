@@ -4,15 +4,15 @@
 namespace stepcast::cli {
 namespace {
 
+void required_cluster(CLI::App* sub, const char* names, std::string& file) {
+  CommandLine::preset(sub, names, file, "clusters", "cluster preset or file")->required();
+}
+
 void add_topology(CommandLine& line) {
-  auto options = std::make_shared<TopologyOptions>();
-  CLI::App* sub =
-      line.command("topology", "show the fabric of a cluster: links, bisection bandwidth, routes",
-                   "stepcast topology clusters/atlas-800t-a2.yaml --devices 1024",
-                   [options] { return topology(*options); });
-  CommandLine::preset(sub, "cluster CLUSTER", options->cluster, "clusters",
-                      "cluster preset or file")
-      ->required();
+  const auto [sub, options] = line.command(
+      topology, "topology", "show the fabric of a cluster: links, bisection bandwidth, routes",
+      "stepcast topology clusters/atlas-800t-a2.yaml --devices 1024");
+  required_cluster(sub, "cluster CLUSTER", options->cluster);
   option(sub, "--devices N", options->devices, "size of the cluster");
   option(sub, "--dot FILE", options->dot, "write the fabric as a Graphviz graph, - for stdout");
   option(sub, "--platform FILE", options->platform,
@@ -22,17 +22,13 @@ void add_topology(CommandLine& line) {
 }
 
 void add_collective(CommandLine& line) {
-  auto options = std::make_shared<CollectiveOptions>();
-  CLI::App* sub = line.command(
-      "collective", "time of one collective, per algorithm, beside its bandwidth bound",
+  const auto [sub, options] = line.command(
+      collective, "collective", "time of one collective, per algorithm, beside its bandwidth bound",
       "stepcast collective all_reduce --cluster clusters/atlas-800t-a2.yaml --ranks 64 "
-      "--devices 64 --size 64MiB",
-      [options] { return collective(*options); });
+      "--devices 64 --size 64MiB");
   required(sub, "kind KIND", options->kind,
            "all_reduce, reduce_scatter, all_gather, all_to_all, broadcast or send_recv");
-  CommandLine::preset(sub, "--cluster CLUSTER", options->cluster, "clusters",
-                      "cluster preset or file")
-      ->required();
+  required_cluster(sub, "--cluster CLUSTER", options->cluster);
   required(sub, "--ranks N", options->ranks, "members of the group");
   option(sub, "--stride K", options->stride, "distance between members, 8 = one per node of eight");
   required(sub, "--size S", options->size, "bytes as nccl-tests count them, 64MiB");
@@ -45,17 +41,13 @@ void add_collective(CommandLine& line) {
 }
 
 void add_new(CommandLine& line) {
-  auto options = std::make_shared<NewOptions>();
-  CLI::App* sub = line.command(
-      "new", "write a first scenario: a model on a cluster, with a plan that fits",
-      "stepcast new --model kimi-k2 --cluster atlas-900-a3 --devices 2048 --output kimi.yaml",
-      [options] { return new_scenario(*options); });
+  const auto [sub, options] = line.command(
+      new_scenario, "new", "write a first scenario: a model on a cluster, with a plan that fits",
+      "stepcast new --model kimi-k2 --cluster atlas-900-a3 --devices 2048 --output kimi.yaml");
   CommandLine::preset(sub, "--model PRESET", options->model, "models",
                       "model preset or file, or a config.json")
       ->required();
-  CommandLine::preset(sub, "--cluster PRESET", options->cluster, "clusters",
-                      "cluster preset or file")
-      ->required();
+  required_cluster(sub, "--cluster PRESET", options->cluster);
   required(sub, "--devices N", options->devices, "size of the job");
   option(sub, "--framework PRESET", options->framework,
          "framework preset; without it the usual one of the device");
@@ -67,11 +59,9 @@ void add_new(CommandLine& line) {
 }
 
 void add_keys(CommandLine& line) {
-  auto options = std::make_shared<KeysOptions>();
-  CLI::App* sub =
-      line.command("keys", "find keys of a scenario by a word: default, values, meaning",
-                   "stepcast keys recompute --in scenarios/telechat3-36b-2048.yaml",
-                   [options] { return keys(*options); });
+  const auto [sub, options] =
+      line.command(keys, "keys", "find keys of a scenario by a word: default, values, meaning",
+                   "stepcast keys recompute --in scenarios/telechat3-36b-2048.yaml");
   required(sub, "word WORD", options->words,
            "part of a key, of its values or of its meaning; all count");
   option(sub, "--in SCENARIO", options->scenario,
@@ -81,11 +71,9 @@ void add_keys(CommandLine& line) {
 }
 
 void add_model(CommandLine& line) {
-  auto options = std::make_shared<ModelOptions>();
-  CLI::App* sub =
-      line.command("model", "parameters, active parameters and FLOPs per token of a model",
-                   "stepcast model models/deepseek-v3.yaml --sequence 4096",
-                   [options] { return model(*options); });
+  const auto [sub, options] =
+      line.command(model, "model", "parameters, active parameters and FLOPs per token of a model",
+                   "stepcast model models/deepseek-v3.yaml --sequence 4096");
   CommandLine::preset(sub, "model MODEL", options->model, "models",
                       "model preset or file, or a Hugging Face config.json")
       ->required();
@@ -97,12 +85,11 @@ void add_model(CommandLine& line) {
 }
 
 void add_schedule(CommandLine& line) {
-  auto options = std::make_shared<ScheduleOptions>();
-  CLI::App* sub = line.command("schedule",
-                               "order of a pipeline schedule, drawn and timed by itself: makespan, "
-                               "bubble, activations in flight",
-                               "stepcast schedule zb_h1 --pp 4 --micro-batches 8 --svg zb_h1.svg",
-                               [options] { return schedule(*options); });
+  const auto [sub, options] =
+      line.command(schedule, "schedule",
+                   "order of a pipeline schedule, drawn and timed by itself: makespan, "
+                   "bubble, activations in flight",
+                   "stepcast schedule zb_h1 --pp 4 --micro-batches 8 --svg zb_h1.svg");
   required(sub, "schedule SCHEDULE", options->schedule,
            "gpipe, 1f1b, interleaved_1f1b, zb_h1, ... or a YAML file of orders");
   option(sub, "--pp P", options->pp, "pipeline stages");
@@ -125,10 +112,9 @@ void add_schedule(CommandLine& line) {
 }
 
 void add_list(CommandLine& line) {
-  auto options = std::make_shared<ListOptions>();
-  CLI::App* sub =
-      line.command("list", "show the presets that are found, and what each answers",
-                   "stepcast list clusters", [options] { return list_presets(*options); });
+  const auto [sub, options] =
+      line.command(list_presets, "list", "show the presets that are found, and what each answers",
+                   "stepcast list clusters");
   option(sub, "words KIND|WORD", options->words,
          "clusters, models, frameworks, scenarios, what-if or plans; parts of names");
   CommandLine::json(sub, options->json);

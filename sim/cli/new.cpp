@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int64_t largest_job = 1 << 20, largest_batch = 1 << 24, longest_sequence = 1 << 22,
                        usual_sequence = 4096;
+constexpr const char* reserve = "2GiB";  ///< that a plan leaves free, for what no model counts
 
 /// `dgx-h100` of `clusters/dgx-h100.yaml`, the folder of a `config.json`.
 std::string short_name(const std::string& file) {
@@ -69,10 +70,9 @@ std::string searched_text(const FirstFile& file, const ModelSpec& model, std::in
     text += fmt::format(", ep: {}", list_of(sizes_of(model.moe->experts, most_expert_ranks)));
   text += fmt::format(
       "}}\ntraining: {{sequence: {}, global_batch: {}, micro_batch: 1, recompute: [none, "
-      "selective, "
-      "full]}}\nschedule: {{pipeline: [1f1b, interleaved_1f1b]}}\nplan: {{shortlist: 16, "
-      "memory_reserve: 2GiB}}\n",
-      file.sequence, file.batch);
+      "selective, full]}}\nschedule: {{pipeline: [1f1b, interleaved_1f1b]}}\nplan: {{shortlist: "
+      "16, memory_reserve: {}}}\n",
+      file.sequence, file.batch, reserve);
   return text;
 }
 
@@ -84,12 +84,11 @@ std::string found_text(const FirstFile& file, const PlanSpace& space, const Plan
     if (path == "training.recompute") recompute = value;
   std::string text = fmt::format(
       "# question: how long is one step of {} on {} devices of {}?\n"
-      "# A plan that fits, by arithmetic alone: roughly {}, {} of {} in use. stepcast run "
-      "simulates "
-      "it,\n"
-      "# stepcast plan searches for a better one.{}\n",
+      "# A plan that fits, by arithmetic alone: roughly {}, {} of {} in use and {} "
+      "more kept free.\n"
+      "# stepcast run simulates it, stepcast plan searches for a better one.{}\n",
       short_name(file.model), file.devices, short_name(file.cluster), human(point.estimate),
-      human(point.peak), human(point.capacity),
+      human(point.peak), human(point.capacity), reserve,
       file.assumed.empty() ? "" : " Assumed: " + file.assumed + ".");
   text += head_of(file);
   text += fmt::format("parallel: {{tp: {}, pp: {}, vpp: {}, ", s.tp, s.pp, s.vpp);
@@ -110,8 +109,9 @@ std::string found_text(const FirstFile& file, const PlanSpace& space, const Plan
     allowed = "a --global-batch that more of their numbers divide, such as " +
               std::to_string(usual_batch(file.devices));
   if (result.nearest)
-    why = fmt::format("the least that a plan needs is {} a device, and {} are there",
-                      human(result.nearest->peak), human(result.nearest->capacity));
+    why = fmt::format(
+        "the least that a plan needs is {} a device, and {} are there beside {} kept free",
+        human(result.nearest->peak), human(result.nearest->capacity), reserve);
   bad_option("--devices", fmt::format("is {}, on which no plan of {} fits: {}; allowed: {}",
                                       file.devices, short_name(file.model), why, allowed));
 }

@@ -4,11 +4,10 @@
 namespace stepcast::cli {
 
 void add_operator_commands(CommandLine& line) {
-  auto options = std::make_shared<OperatorOptions>();
-  CLI::App* sub = line.command(
-      "operator", "time, bound and efficiency of one kernel, or of a table of measured ones",
-      "stepcast operator matmul --m 4096 --k 8192 --n 8192 --cluster clusters/dgx-h100.yaml",
-      [options] { return operator_forecast(*options); });
+  const auto [sub, options] = line.command(
+      operator_forecast, "operator",
+      "time, bound and efficiency of one kernel, or of a table of measured ones",
+      "stepcast operator matmul --m 4096 --k 8192 --n 8192 --cluster clusters/dgx-h100.yaml");
   option(sub, "kind KIND", options->kind, "matmul, attention_forward, rms_norm, ... or --table");
   CommandLine::preset(
       sub, "--cluster CLUSTER", options->cluster, "clusters",

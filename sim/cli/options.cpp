@@ -11,7 +11,7 @@
 namespace stepcast::cli {
 
 void bad_option(const std::string& option, const std::string& message) {
-  throw InputError({Diagnostic{{}, option, message}});
+  refuse_input({}, option, message);
 }
 
 std::int64_t count_option(const std::string& option, const std::string& text, std::int64_t low,
@@ -19,6 +19,7 @@ std::int64_t count_option(const std::string& option, const std::string& text, st
   const std::optional<double> count = parse_count(text);
   if (count && *count >= static_cast<double>(low) && *count <= static_cast<double>(high))
     return static_cast<std::int64_t>(*count);
+  if (const std::string two = two_counts(text); !two.empty()) bad_option(option, two);
   bad_option(option, fmt::format("is '{}', allowed: a whole number such as 8 or 4Ki, {} to {}",
                                  text, low, high));
 }

@@ -217,10 +217,9 @@ Outcome run(const RunOptions& options) {
   if (seeds) {
     result.seeds = seed_statistics(scenario, *seeds);
     if (options.records())
-      drawing += fmt::format(
-          "  What is drawn or written of the run shows seed {}, the median of "
-          "{}.\n",
-          result.seeds->median_seed, result.seeds->count);
+      drawing +=
+          fmt::format("  What is drawn or written of the run shows seed {}, the median of {}.\n",
+                      result.seeds->median_seed, result.seeds->count);
   }
   std::optional<RunTiming> timing;
   if (options.timing) {

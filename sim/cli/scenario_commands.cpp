@@ -5,11 +5,9 @@ namespace stepcast::cli {
 namespace {
 
 void add_run(CommandLine& line) {
-  auto options = std::make_shared<RunOptions>();
-  CLI::App* sub =
-      line.command("run", "predict one step of a scenario",
-                   "stepcast run scenarios/telechat3-36b-2048.yaml --set parallel.vpp=4 --json -",
-                   [options] { return run(*options); });
+  const auto [sub, options] =
+      line.command(run, "run", "predict one step of a scenario",
+                   "stepcast run scenarios/telechat3-36b-2048.yaml --set parallel.vpp=4 --json -");
   required(sub, "scenario SCENARIO", options->scenario,
            "scenario or launch file, - for standard input");
   CommandLine::overrides(sub, options->overrides);
@@ -50,10 +48,9 @@ void add_run(CommandLine& line) {
 }
 
 void add_files(CommandLine& line) {
-  auto options = std::make_shared<ValidateOptions>();
-  CLI::App* sub =
-      line.command("validate", "check files of every kind without running them",
-                   "stepcast validate scenarios/*.yaml", [options] { return validate(*options); });
+  const auto [sub, options] =
+      line.command(validate, "validate", "check files of every kind without running them",
+                   "stepcast validate scenarios/*.yaml");
   required(sub, "files FILE", options->files, "files to check");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
@@ -64,8 +61,7 @@ void add_files(CommandLine& line) {
                "stepcast schema plan > plan.schema.json", [kind] { return schema(*kind); })
       ->add_option("kind", *kind,
                    "scenario (the default), check, cluster, model, framework, sweep, plan, orders, "
-                   "ratios or "
-                   "gallery")
+                   "ratios or gallery")
       ->type_name("KIND");
 }
 

@@ -19,21 +19,19 @@ void add_workers(CLI::App* sub, std::string& workers) {
 }
 
 void add_sweep(CommandLine& line) {
-  auto options = std::make_shared<SweepOptions>();
-  CLI::App* sub = line.command("sweep", "predict every point of a sweep file; resumes from a store",
-                               "stepcast sweep scenarios/scaling/telechat3-105b.yaml --store "
-                               "results.sqlite --csv points.csv",
-                               [options] { return sweep(*options); });
+  const auto [sub, options] =
+      line.command(sweep, "sweep", "predict every point of a sweep file; resumes from a store",
+                   "stepcast sweep scenarios/scaling/telechat3-105b.yaml --store "
+                   "results.sqlite --csv points.csv");
   add_sweep_options(sub, *options);
   add_workers(sub, options->workers);
 }
 
 void add_results(CommandLine& line) {
-  auto options = std::make_shared<ResultsOptions>();
-  CLI::App* sub = line.command(
-      "results", "show what is in a store of sweeps; results merge TARGET STORE... joins stores",
-      "stepcast results results.sqlite --where 'mfu > 0.4 AND tp = 8' --csv -",
-      [options] { return results(*options); });
+  const auto [sub, options] =
+      line.command(results, "results",
+                   "show what is in a store of sweeps; results merge TARGET STORE... joins stores",
+                   "stepcast results results.sqlite --where 'mfu > 0.4 AND tp = 8' --csv -");
   required(sub, "store STORE", options->stores, "store, or: merge TARGET STORE...");
   option(sub, "--where SQL", options->where, "SQL expression over the columns of the CSV");
   add_row_options(sub, options->sort, options->best, options->pareto);
@@ -41,11 +39,9 @@ void add_results(CommandLine& line) {
 }
 
 void add_scale(CommandLine& line) {
-  auto options = std::make_shared<ScaleOptions>();
-  CLI::App* sub = line.command(
-      "scale", "how a scenario scales over devices: efficiency, and what grows",
-      "stepcast scale scenarios/telechat3-105b-4096.yaml --devices 256..8192 --svg curve.svg",
-      [options] { return scale(*options); });
+  const auto [sub, options] = line.command(
+      scale, "scale", "how a scenario scales over devices: efficiency, and what grows",
+      "stepcast scale scenarios/telechat3-105b-4096.yaml --devices 256..8192 --svg curve.svg");
   required(sub, "file FILE", options->file,
            "scenario or launch file, or sweep file that varies cluster.devices");
   option(sub, "--devices LIST", options->devices, "128..8192 doubles, 128,1024,7968 lists");
@@ -69,11 +65,9 @@ void add_scale(CommandLine& line) {
 }
 
 void add_check(CommandLine& line) {
-  auto options = std::make_shared<CheckOptions>();
-  CLI::App* sub =
-      line.command("check", "compare scenarios with what they expect; exit 1 where one fails",
-                   "stepcast check scenarios/regression --junit check.xml",
-                   [options] { return check(*options); });
+  const auto [sub, options] = line.command(
+      check, "check", "compare scenarios with what they expect; exit 1 where one fails",
+      "stepcast check scenarios/regression --junit check.xml");
   required(sub, "paths PATH", options->paths, "scenarios with expect:, or folders of them");
   add_workers(sub, options->workers);
   sub->add_flag("--update", options->update, "write what came out into the files, in place");
@@ -95,17 +89,14 @@ void add_check(CommandLine& line) {
 /// What launch files leave open, where `--devices` and `--cluster` would be of one side.
 void add_launch(CLI::App* sub, std::vector<std::string>& launch) {
   repeated(sub, "--launch K=V", launch,
-           "of launch files: cluster=PRESET, devices=N, from=KIND, deepspeed=FILE "
-           "(repeatable)");
+           "of launch files: cluster=PRESET, devices=N, from=KIND, deepspeed=FILE (repeatable)");
 }
 
 void add_diff(CommandLine& line) {
-  auto options = std::make_shared<DiffOptions>();
-  CLI::App* sub =
-      line.command("diff", "what differs between two scenarios or results, and where the time went",
-                   "stepcast diff scenarios/telechat3-105b-4096.yaml "
-                   "scenarios/what-if/telechat3-105b-ep64.yaml",
-                   [options] { return diff(*options); });
+  const auto [sub, options] = line.command(
+      diff, "diff", "what differs between two scenarios or results, and where the time went",
+      "stepcast diff scenarios/telechat3-105b-4096.yaml "
+      "scenarios/what-if/telechat3-105b-ep64.yaml");
   required(sub, "before A", options->before, "scenario or launch file, or result of run --json");
   option(sub, "after B", options->after, "what it is compared with; without it A with --set");
   CommandLine::overrides(sub, options->overrides);
@@ -117,16 +108,13 @@ void add_diff(CommandLine& line) {
 }
 
 void add_compare(CommandLine& line) {
-  auto options = std::make_shared<CompareOptions>();
-  CLI::App* sub = line.command("compare", "scenarios, results and variants side by side",
-                               "stepcast compare scenarios/telechat3-105b-4096.yaml --set "
-                               "parallel.vpp=4 --set 'parallel.tp=4; parallel.dp=auto'",
-                               [options] { return compare(*options); });
+  const auto [sub, options] =
+      line.command(compare, "compare", "scenarios, results and variants side by side",
+                   "stepcast compare scenarios/telechat3-105b-4096.yaml --set "
+                   "parallel.vpp=4 --set 'parallel.tp=4; parallel.dp=auto'");
   required(sub, "files A B C", options->files,
-           "scenarios or launch files, or results of run --json; or a scenario and a "
-           "profile (folder, "
-           "kernel_details.csv, "
-           "Chrome trace)");
+           "scenarios or launch files, or results of run --json; or a scenario and a profile "
+           "(folder, kernel_details.csv, Chrome trace)");
   repeated(sub, "--set K=V", options->variants,
            "one more side: A with these keys, 'a.b=1; c.d=2' (repeatable); beside a profile "
            "they change A");

@@ -102,8 +102,7 @@ std::vector<WayToFit> ways_to_fit(const RunOptions& options, const Scenario& sce
 std::string ways_text(const std::vector<WayToFit>& ways, double step_time) {
   if (ways.empty())
     return "  It does not fit with one smaller size or with full recomputation beside it; stepcast "
-           "plan "
-           "searches\n  further.\n";
+           "plan searches\n  further.\n";
   std::string text = "  The cheapest ways to fit, tried:\n";
   for (const WayToFit& way : ways)
     text += fmt::format("    --set {:<40} {} ({:+.1f} %), {}\n", way.setting,

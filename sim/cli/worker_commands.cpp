@@ -29,12 +29,10 @@ void add_worker(CommandLine& line) {
 }
 
 void add_choices(CommandLine& line) {
-  auto options = std::make_shared<ChoicesOptions>();
-  CLI::App* sub = line.command(
-      "choices", "which of some values may run, one by one, and why the others may not",
+  const auto [sub, options] = line.command(
+      choices, "choices", "which of some values may run, one by one, and why the others may not",
       "stepcast choices scenarios/telechat3-36b-2048.yaml parallel.tp=4,8,16 --set "
-      "parallel.dp=auto",
-      [options] { return choices(*options); });
+      "parallel.dp=auto");
   required(sub, "scenario SCENARIO", options->scenario,
            "scenario or launch file, - for standard input");
   required(sub, "keys K=V,V", options->keys, "path.to.key=value,value");
@@ -46,10 +44,9 @@ void add_choices(CommandLine& line) {
 }
 
 void add_serve(CommandLine& line) {
-  auto options = std::make_shared<ServeOptions>();
-  CLI::App* sub =
-      line.command("serve", "open a page in the browser that answers while one turns knobs",
-                   "stepcast serve --folder my-scenarios", [options] { return serve(*options); });
+  const auto [sub, options] =
+      line.command(serve, "serve", "open a page in the browser that answers while one turns knobs",
+                   "stepcast serve --folder my-scenarios");
   sub->add_option("--port", options->port,
                   "port, 0 for any free one; default: 8471 or the next free");
   sub->add_option("--host", options->host,

@@ -24,11 +24,9 @@ namespace fs = std::filesystem;
 [[noreturn]] void refuse(const std::string& path, int error) {
   // These can be mended by another path, others cannot.
   const bool place = error == ENOENT || error == EACCES || error == ENOTDIR;
-  throw InputError(
-      {Diagnostic{{path},
-                  {},
-                  place ? "cannot be written, give a file in a folder that exists and is writable"
-                        : std::string("cannot be written: ") + std::strerror(error)}});
+  refuse_input({path}, {},
+               place ? "cannot be written, give a file in a folder that exists and is writable"
+                     : std::string("cannot be written: ") + std::strerror(error));
 }
 
 /// Whole texts into an open file, which it does not own. The first error stays in `error`.
@@ -179,8 +177,7 @@ void remove_unfinished_file() {
 }
 
 void write_pieces(const std::string& path, Form form, const PieceWriter& body) {
-  if (is_confined())
-    throw InputError({Diagnostic{{path}, {}, "is a file, and none is written here"}});
+  if (is_confined()) refuse_input({path}, {}, "is a file, and none is written here");
   std::error_code failure;
   const bool gzip = form == Form::by_name && path.ends_with(".gz");
   const fs::file_status status = fs::status(path, failure);

@@ -196,11 +196,9 @@ PlatformTable read_apart(const PlatformSpec& platform, std::int64_t devices,
   if (answers.front().failed()) {
     const std::string words = words_of_simgrid(said.text(), file.path(), platform.file);
     const std::string why = words_of_simgrid(answers.front().failure, file.path(), platform.file);
-    throw InputError(
-        {{{},
-          key + "file",
-          "is refused by SimGrid: " + (words.empty() ? why : words + " (" + why + ")") +
-              ", allowed: a platform file that it loads"}});
+    refuse_input({}, key + "file",
+                 "is refused by SimGrid: " + (words.empty() ? why : words + " (" + why + ")") +
+                     ", allowed: a platform file that it loads");
   }
   if (text.front() == is_broken) throw EngineError(text.substr(1));
   if (text.front() == has_table) {
@@ -209,7 +207,7 @@ PlatformTable read_apart(const PlatformSpec& platform, std::int64_t devices,
     return table;
   }
   const std::size_t end = text.find('\n');
-  throw InputError({{{}, key + text.substr(1, end - 1), text.substr(end + 1)}});
+  refuse_input({}, key + text.substr(1, end - 1), text.substr(end + 1));
 }
 
 /// The narrowest link on any route between two nodes, over all pairs of devices: by it a library

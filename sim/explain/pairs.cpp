@@ -88,10 +88,8 @@ std::vector<PublishedPair> read_pairs(const SearchPath& search) {
       const auto value =
           cell < record.cells.size() ? parse_number(record.cells[cell]) : std::nullopt;
       if (!value || *value <= 0)
-        throw InputError(
-            {Diagnostic{{name, record.line},
-                        {},
-                        "has no ratio above 0, allowed: kind,published,forecast,..."}});
+        refuse_input({name, record.line}, {},
+                     "has no ratio above 0, allowed: kind,published,forecast,...");
       return *value;
     };
     pairs.push_back({record.cells.front(), number(1), number(2)});
@@ -125,8 +123,7 @@ std::string pairs_sentence(const std::vector<PublishedPair>& pairs, const std::s
                                ? fmt::format("{:g} % and more", 100 * count->low)
                                : fmt::format("{:g} to {:g} %", 100 * count->low, 100 * count->high);
   return fmt::format(
-      "Of {} published pairs like it ({}, forecast to differ by {}) {} had the right "
-      "sign{}",
+      "Of {} published pairs like it ({}, forecast to differ by {}) {} had the right sign{}",
       count->total, count->kind.empty() ? "of any kind" : count->kind, size, count->right,
       count->too_close() ? ": too close to call" : "");
 }

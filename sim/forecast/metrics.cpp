@@ -81,6 +81,8 @@ std::string RangeOrigin::clause() const {
 std::string why_plain(const Scenario& scenario) {
   if (!scenario.framework || scenario.framework->id.empty()) return "no framework";
   if (scenario.framework->assumed) return "framework assumed";
+  if (!scenario.framework->vendor.empty())
+    return "framework of " + scenario.framework->vendor + " devices";
   for (const AppliedFramework::Key& key : scenario.framework->keys)
     if (key.source.starts_with("assumed")) return "a rule assumed";  // run --keys says which
   return "";

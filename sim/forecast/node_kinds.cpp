@@ -10,13 +10,6 @@
 namespace stepcast {
 namespace {
 
-bool called(const std::vector<StageProgram>& programs, GroupKind kind) {
-  return std::ranges::any_of(programs, [kind](const StageProgram& p) {
-    return std::ranges::any_of(
-        p.calls, [kind](const StageCall& c) { return c.group == kind && !c.over_host_link(); });
-  });
-}
-
 bool sends(const std::vector<StageProgram>& programs) { return programs.size() > 1; }
 
 GroupReach reach_of(GroupKind kind, const Scenario& scenario, const Fabric& fabric,
@@ -116,7 +109,7 @@ std::vector<GroupReach> group_fabrics(const Scenario& scenario, const Fabric& fa
   std::vector<GroupReach> result;
   for (std::size_t k = 0; k < group_kinds; ++k) {
     const auto kind = static_cast<GroupKind>(k);
-    if (kind == GroupKind::pipeline ? sends(programs) : called(programs, kind))
+    if (kind == GroupKind::pipeline ? sends(programs) : uses_group(programs, kind))
       result.push_back(reach_of(kind, scenario, fabric, placement));
   }
   return result;

@@ -10,7 +10,7 @@ void refuse_key(const Scenario& scenario, const std::string& path, const std::st
   const Node* root = scenario.document.get();
   const Node* node = root ? node_at(*root, path) : nullptr;
   const Place place = node ? node->place : Place{root ? root->place.file : ""};
-  throw InputError({Diagnostic{place, path, message}});
+  refuse_input(place, path, message);
 }
 
 }  // namespace stepcast

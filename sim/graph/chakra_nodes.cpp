@@ -224,23 +224,22 @@ class Interpreter {
 };
 
 std::string text_of(const std::filesystem::path& file) {
-  if (size_of(file) > largest_file)
-    throw InputError({{{file.string()}, {}, "is larger than 2 GiB"}});
+  if (size_of(file) > largest_file) refuse_input({file.string()}, {}, "is larger than 2 GiB");
   auto text = bytes_of(file);
-  if (!text) throw InputError({{{file.string()}, {}, "cannot be read"}});
+  if (!text) refuse_input({file.string()}, {}, "cannot be read");
   return std::move(*text);
 }
 
 }  // namespace
 
 void Trace::fail(const std::string& message) const {
-  throw InputError({{{file}, "rank " + std::to_string(rank), message}});
+  refuse_input({file}, "rank " + std::to_string(rank), message);
 }
 void Trace::fail(const TraceNode& node, const std::string& message) const {
-  throw InputError({{{file},
-                     "rank " + std::to_string(rank) + ", node " + std::to_string(node.id) + " (" +
-                         shortened(visible(node.name)) + ")",
-                     message}});
+  refuse_input({file},
+               "rank " + std::to_string(rank) + ", node " + std::to_string(node.id) + " (" +
+                   shortened(visible(node.name)) + ")",
+               message);
 }
 
 Trace read_trace(const std::filesystem::path& file, std::uint32_t rank) {

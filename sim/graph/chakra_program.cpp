@@ -41,23 +41,19 @@ std::vector<File> files_of(const fs::path& folder) {
     const bool number = !digits.empty() && digits.size() < 8 &&
                         std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
     if (!number)
-      throw InputError({{{entry.string()},
-                         {},
-                         "has no rank in its name, allowed: "
-                         "PREFIX.RANK.et"}});
+      refuse_input({entry.string()}, {}, "has no rank in its name, allowed: PREFIX.RANK.et");
     files.push_back({entry, stem.substr(0, dot), static_cast<std::uint32_t>(std::stoul(digits))});
   }
   std::ranges::sort(files, {}, [](const File& f) { return std::tuple(f.rank, f.prefix); });
-  if (files.empty()) throw InputError({{{folder.string()}, {}, "holds no trace PREFIX.RANK.et"}});
+  if (files.empty()) refuse_input({folder.string()}, {}, "holds no trace PREFIX.RANK.et");
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (files[i].prefix != files[0].prefix)
-      throw InputError(
-          {{{files[i].path.string()}, {}, "is of another job than " + files[0].path.string()}});
+      refuse_input({files[i].path.string()}, {},
+                   "is of another job than " + files[0].path.string());
     // Sorted: a rank that lacks or comes twice shows at its place.
     if (files[i].rank != i)
-      throw InputError({{{folder.string()},
-                         "rank " + std::to_string(i),
-                         "has no trace, allowed: one of each rank from 0 on"}});
+      refuse_input({folder.string()}, "rank " + std::to_string(i),
+                   "has no trace, allowed: one of each rank from 0 on");
   }
   return files;
 }
@@ -72,9 +68,9 @@ std::map<std::string, std::vector<Rank>> read_groups(const fs::path& folder,
   const Node json =
       parse_document(read_document_text(file.string(), SearchPath{}, "a JSON file"), file.string());
   const auto fail = [&](const Place& place, const std::string& name) {
-    throw InputError({{place, name,
-                       "is no group, allowed: an object of lists of different ranks below " +
-                           std::to_string(ranks)}});
+    refuse_input(place, name,
+                 "is no group, allowed: an object of lists of different ranks below " +
+                     std::to_string(ranks));
   };
   if (json.kind != Node::Kind::mapping) fail(json.place, {});
   for (const Node::Entry& entry : json.entries) {

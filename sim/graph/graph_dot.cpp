@@ -43,10 +43,9 @@ std::string graph_dot(const TaskGraph& graph, const std::vector<Rank>& ranks) {
     count += tasks.size();
     // Counted before it is drawn: Graphviz does not get through such a file.
     if (count > most_tasks)
-      throw InputError({{{},
-                         "--graph",
-                         "would draw more than " + std::to_string(most_tasks) +
-                             " tasks, allowed: fewer ranks with --graph-ranks, or a .json"}});
+      refuse_input({}, "--graph",
+                   "would draw more than " + std::to_string(most_tasks) +
+                       " tasks, allowed: fewer ranks with --graph-ranks, or a .json");
     text += "  subgraph cluster_" + std::to_string(rank.value) + " {\n    label=\"rank " +
             std::to_string(rank.value) + "\";\n";
     for (std::size_t i = 0; i < tasks.size(); ++i)

@@ -123,8 +123,8 @@ class Unroller {
   void communicate(const Communicate& start) {
     const StageCall& call = program_.calls[start.call];
     if (call.over_host_link())
-      throw InputError(
-          {{{}, call.name, "uses the host's link, which no trace has, allowed: a graph as JSON"}});
+      refuse_input({}, call.name,
+                   "uses the host's link, which no trace has, allowed: a graph as JSON");
     const auto stream = static_cast<std::size_t>(call.stream);
     TaskNode task{.kind = TaskNode::Kind::collective,
                   .name = call.name,

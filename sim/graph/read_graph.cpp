@@ -21,7 +21,7 @@ class Part {
   explicit Part(const Node& node, std::string path = {}) : node_{&node}, path_{std::move(path)} {}
 
   [[noreturn]] void fail(const std::string& message) const {
-    throw InputError({{node_->place, path_, message}});
+    refuse_input(node_->place, path_, message);
   }
   Part at(const char* key) const {
     const Node* found = node_->kind == Node::Kind::mapping ? node_->find(key) : nullptr;

@@ -169,7 +169,7 @@ void add_extended(const fs::path& file, const ShellInputs& inputs, int depth,
                   std::vector<Printed>& all) {
   constexpr int deepest = 8;
   if (depth > deepest)
-    throw InputError({{{file.string()}, "extends", "is nested too deeply, allowed: 8 files"}});
+    refuse_input({file.string()}, "extends", "is nested too deeply, allowed: 8 files");
   Node root = yaml_beside(file);
   if (const Node* extends = root.find("extends");
       extends != nullptr && extends->kind == Node::Kind::list)
@@ -191,10 +191,10 @@ void add_named(const Node& module, const char* key, const std::string& folder,
   const fs::path beside = fs::path(path).parent_path() / name;
   const auto file = is_file(beside) ? std::optional(beside) : primus_file(path, folder, name);
   if (file) return add_extended(*file, inputs, 0, all);
-  draft.wrong({named->place, std::string("modules..") + key,
-               "names " + name + ", a file in primus/configs/" + folder +
-                   "/megatron of Primus' repository; give the experiment inside that repository, "
-                   "or the arguments that its run prints (--arguments LOG)"});
+  draft.wrong(named->place, std::string("modules..") + key,
+              "names " + name + ", a file in primus/configs/" + folder +
+                  "/megatron of Primus' repository; give the experiment inside that repository, "
+                  "or the arguments that its run prints (--arguments LOG)");
 }
 
 /// The module that trains.
@@ -244,11 +244,10 @@ std::optional<std::int64_t> import_flagscale(const std::string& path, const std:
   const ShellInputs inputs = inputs_of(options);
   if (const auto named = named_training(root, path)) {
     if (!is_file(*named))
-      throw InputError({{{path},
-                         "defaults",
-                         "names " + named->string() +
-                             ", which is not there, allowed: the file "
-                             "with the sections system, model and data"}});
+      refuse_input({path}, "defaults",
+                   "names " + named->string() +
+                       ", which is not there, allowed: the file "
+                       "with the sections system, model and data");
     root = yaml_beside(*named);
   }
   std::erase_if(root.entries, [](const Node::Entry& entry) {
@@ -268,13 +267,12 @@ std::optional<std::int64_t> import_primus(const std::string& path, const std::st
   const ShellInputs inputs = inputs_of(options);
   const Node* module = primus_module(root);
   if (module == nullptr)
-    throw InputError({{{path}, "modules", "has no trainer, allowed: pre_trainer or sft_trainer"}});
+    refuse_input({path}, "modules", "has no trainer, allowed: pre_trainer or sft_trainer");
   const Node* framework = module->find("framework");
   if (framework == nullptr || framework->text != "megatron")
-    throw InputError({{{path},
-                       "modules",
-                       "trains with " + (framework == nullptr ? "no framework" : framework->text) +
-                           ", allowed: framework: megatron"}});
+    refuse_input({path}, "modules",
+                 "trains with " + (framework == nullptr ? "no framework" : framework->text) +
+                     ", allowed: framework: megatron");
   std::vector<Printed> all;
   add_named(*module, "config", "modules", path, inputs, all, draft);
   add_named(*module, "model", "models", path, inputs, all, draft);

@@ -44,8 +44,8 @@ std::vector<Setting> without_auto(std::vector<Setting> settings, const DeepSpeed
   const auto precision = std::ranges::find_if(
       settings, [](const Setting& s) { return is_auto(s) && says_precision(s); });
   if (precision != settings.end() && !draft.given("training.precision"))
-    draft.wrong({precision->place, precision->shown(),
-                 "is auto, which the Trainer fills in; give --set training.precision=bf16"});
+    draft.wrong(*precision,
+                "is auto, which the Trainer fills in; give --set training.precision=bf16");
   std::erase_if(settings, [&](const Setting& setting) {
     if (!is_auto(setting)) return false;
     draft.use(setting);
@@ -55,8 +55,7 @@ std::vector<Setting> without_auto(std::vector<Setting> settings, const DeepSpeed
     // Of the three batch sizes two are enough, and import_batch asks for what is missing.
     if (flag->treatment == Treatment::taken && !known && !draft.given(key) &&
         !says_precision(setting) && setting.name != "gradient_accumulation_steps")
-      draft.wrong({setting.place, setting.shown(),
-                   "is auto, which the Trainer fills in; give --set " + key + "=.."});
+      draft.wrong(setting, "is auto, which the Trainer fills in; give --set " + key + "=..");
     return true;
   });
   return settings;
@@ -118,7 +117,7 @@ void import_batch(Json& json) {
   s.global = beside_said(json, s.all, "training.global_batch", s.global);
   if (!complete(json, s)) return;
   const auto ask = [&](const char* key) {
-    draft.wrong({{}, key, "is not said by the file; give --set " + std::string(key) + "=N"});
+    draft.wrong({}, key, "is not said by the file; give --set " + std::string(key) + "=N");
   };
   if (s.micro)
     draft.set("training.micro_batch", *s.micro, {s.piece, s.piece == nullptr ? s.all : nullptr});
@@ -179,10 +178,9 @@ void import_precision(Json& json) {
   if (brain && half) return args.fail(*fp16, "does not go with bf16.enabled");
   // Without a switch DeepSpeed trains in FP32, and that is asked about rather than taken for BF16.
   if (!brain && !half && !json.asked_precision && !draft.given("training.precision"))
-    draft.wrong({{},
-                 "training.precision",
-                 "would be FP32, as neither bf16 nor fp16 is enabled, which no value stands for; "
-                 "give --set training.precision=bf16"});
+    draft.wrong({}, "training.precision",
+                "would be FP32, as neither bf16 nor fp16 is enabled, which no value stands for; "
+                "give --set training.precision=bf16");
   draft.set("training.precision", std::string(half ? "fp16" : "bf16"), {brain ? bf16 : fp16});
   const Setting* type = args.find("communication_data_type");
   const std::string name = args.text("communication_data_type", "bf16");
@@ -218,7 +216,7 @@ void import_rest(Json& json) {
 void apply_deepspeed(const Node& root, DeepSpeedJob job, const ImportOptions& options,
                      Draft& draft) {
   if (root.kind != Node::Kind::mapping)
-    return draft.wrong({root.place, {}, "is no JSON of DeepSpeed, allowed: an object"});
+    return draft.wrong(root.place, {}, "is no JSON of DeepSpeed, allowed: an object");
   const std::vector<Setting> said = checked_settings(Framework::deepspeed, root, options, draft);
   const bool open =
       std::ranges::any_of(said, [](const Setting& s) { return is_auto(s) && says_precision(s); });

@@ -103,7 +103,7 @@ Draft::Draft(const std::vector<std::string>& overrides) {
       wrong_.push_back({{"--set " + assignment}, {}, "has no '=', allowed: path.to.key=value"});
       continue;
     }
-    const Place place{"--set " + assignment, 1, 1};
+    const Place place{"--set " + assignment};
     // A preset stands for many keys, each of which a later `--set` may replace.
     for (const std::string& one :
          split_preset(assignment.substr(0, equals), assignment.substr(equals + 1))) {

@@ -59,7 +59,12 @@ class Draft {
   /// Notes the expected settings that changed nothing.
   void settle();
   void note(Diagnostic diagnostic) { notes_.push_back(std::move(diagnostic)); }
-  void wrong(Diagnostic diagnostic) { wrong_.push_back(std::move(diagnostic)); }
+  void wrong(Place place, std::string path, std::string message) {
+    wrong_.push_back({std::move(place), std::move(path), std::move(message)});
+  }
+  void wrong(const Setting& setting, std::string message) {
+    wrong(setting.place, setting.shown(), std::move(message));
+  }
 
   /// The framework that runs the file.
   const Identity& runs() const { return runs_; }

@@ -177,18 +177,17 @@ void settle_values(Framework framework, Launch& launch, Draft& draft) {
     }
     const auto* asked = open ? asked_by(launch, setting) : nullptr;
     if (asked == nullptr && setting.words.empty() && !launch.unset.empty()) {
-      draft.wrong({setting.place, setting.shown(), "has no value, allowed: one" + launch.unset});
+      draft.wrong(setting, "has no value, allowed: one" + launch.unset);
       launch.unset.clear();  // said once
     }
     if (asked == nullptr) return false;
     // A number is an argument of the script, a name a variable.
     const bool number = asked->first[0] >= '0' && asked->first[0] <= '9';
-    draft.wrong({setting.place, setting.shown(),
-                 "has no value, as " + std::string(number ? "$" : "") + asked->first +
-                     " is not set; give " +
-                     (number ? std::string("the arguments of the script after --")
-                             : "--env " + asked->first + "=VALUE") +
-                     (flag->direct ? ", or --set " + key + "=.." : "")});
+    draft.wrong(setting, "has no value, as " + std::string(number ? "$" : "") + asked->first +
+                             " is not set; give " +
+                             (number ? std::string("the arguments of the script after --")
+                                     : "--env " + asked->first + "=VALUE") +
+                             (flag->direct ? ", or --set " + key + "=.." : ""));
     return false;
   };
   std::vector<Setting> kept;
@@ -222,7 +221,7 @@ void rename_older(std::vector<Setting>& settings) {
 /// alone.
 void ask_for_arguments(const Launch& launch, const std::string& unset, Draft& draft) {
   if (lacks_arguments(launch.missing) && !draft.wrong().empty())
-    throw InputError({{{launch.file}, {}, without_arguments + unset}});
+    refuse_input({launch.file}, {}, without_arguments + unset);
 }
 
 }  // namespace
@@ -233,7 +232,7 @@ ShellInputs inputs_of(const ImportOptions& options) {
   for (const std::string& text : options.environment) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw InputError({{{}, "--env", "is '" + text + "', allowed: NAME=VALUE"}});
+      refuse_input({}, "--env", "is '" + text + "', allowed: NAME=VALUE");
     inputs.environment[text.substr(0, equals)] = text.substr(equals + 1);
   }
   return inputs;
@@ -394,47 +393,42 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
     std::string name = from == "megatron" && yaml ? "megatron-yaml" : from;
     if (from == "arguments" && yaml) name = "nemo";  // which write a configuration instead
     if (std::ranges::find(forms, name, &LaunchForm::name) == forms.end())
-      throw InputError({{{}, "--from", "is '" + from + "', allowed: " + joined(import_kinds())}});
+      refuse_input({}, "--from", "is '" + from + "', allowed: " + joined(import_kinds()));
     return named(name);
   }
   if (ending == "py") {
     if (has(text, "Trainer.Config")) return named("torchtitan-python");
-    throw InputError({{{path}, {}, other_python(text)}});
+    refuse_input({path}, {}, other_python(text));
   }
   if (yaml && text.find("MODEL_ARGS:") != std::string::npos) return named("megatron-yaml");
   if (yaml && (has("\n" + text, "\nextends:\n") || has("\n" + text, "\nbases:\n")))
-    throw InputError({{{path},
-                       {},
-                       "is a part that files of Primus extend, without a training; give the "
-                       "experiment that names it (modules:)"}});
+    refuse_input({path}, {},
+                 "is a part that files of Primus extend, without a training; give the "
+                 "experiment that names it (modules:)");
   if (ending == "toml") return named("torchtitan");
   if (const auto tree = yaml ? argument_tree_form(text) : std::string_view(); !tree.empty())
     return named(tree);
   if (const auto form = yaml ? trainer_yaml_form(text) : std::string_view(); !form.empty()) {
     if (form != "accelerate") return named(form);
-    throw InputError({{{path},
-                       {},
-                       "is a configuration of accelerate, which says the sharding alone; give the "
-                       "script that names it (accelerate launch --config_file)"}});
+    refuse_input({path}, {},
+                 "is a configuration of accelerate, which says the sharding alone; give the "
+                 "script that names it (accelerate launch --config_file)");
   }
   if (yaml && is_mindspeed_fsdp2(text)) return named("mindspeed-fsdp2");
   if (yaml && is_mindformers(text)) return named("mindformers");
   if (const auto other = yaml ? other_tree(text) : std::string(); !other.empty())
-    throw InputError({{{path}, {}, other}});
+    refuse_input({path}, {}, other);
   if (yaml && is_nemo(text)) return named("nemo");
   if (ending == "json" && is_graph(text)) return named("graph");
   if (ending == "json" && is_deepspeed(text)) return named("deepspeed");
   if (ending == "json" && is_hugging_face(text)) return named("huggingface");
   if (const auto other = ending == "json" ? other_tree(text) : std::string(); !other.empty())
-    throw InputError({{{path}, {}, other}});
+    refuse_input({path}, {}, other);
   if (yaml && has(text, "stepcast: 1"))
-    throw InputError(
-        {{{path}, {}, "is a file of Stepcast; did you mean stepcast run " + path + "?"}});
+    refuse_input({path}, {}, "is a file of Stepcast; did you mean stepcast run " + path + "?");
   if (yaml || ending == "json")
-    throw InputError(
-        {{{path},
-          {},
-          "is no launch file that is known, allowed with --from: " + joined(import_kinds())}});
+    refuse_input({path}, {},
+                 "is no launch file that is known, allowed with --from: " + joined(import_kinds()));
   if (has(text, "train_fsdp2.py") || has(text, "--parallel.fsdp_size"))
     return named("mindspeed-fsdp2");
   if (has_printed_arguments(text)) return named("arguments");

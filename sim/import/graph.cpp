@@ -10,10 +10,9 @@ std::optional<std::int64_t> import_graph(const std::string& path, const std::str
   // The graph says how many ranks the job has.
   const TaskGraph graph = read_graph(file);
   if (options.devices && *options.devices != graph.plan.world())
-    draft.wrong({{},
-                 "--devices",
-                 "are " + std::to_string(*options.devices) + ", and the graph has " +
-                     std::to_string(graph.plan.world()) + " ranks, allowed: as many"});
+    draft.wrong({}, "--devices",
+                "are " + std::to_string(*options.devices) + ", and the graph has " +
+                    std::to_string(graph.plan.world()) + " ranks, allowed: as many");
   return graph.plan.world();
 }
 

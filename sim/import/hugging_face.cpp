@@ -14,7 +14,7 @@ namespace stepcast::launch {
 namespace {
 
 void ask(Draft& draft, const char* key, const char* why) {
-  if (!draft.given(key)) draft.wrong({{}, key, std::string(why) + "; give --set " + key + "=N"});
+  if (!draft.given(key)) draft.wrong({}, key, std::string(why) + "; give --set " + key + "=N");
 }
 
 /// What no file of either says: one rank holds the whole model unless --set cuts it.
@@ -86,11 +86,10 @@ std::optional<std::int64_t> hidden_of(const std::string& config) {
 std::optional<std::int64_t> import_deepspeed(const std::string& path, const std::string& text,
                                              const ImportOptions& options, Draft& draft) {
   if (!draft.given("model"))
-    draft.wrong({{},
-                 "model.hf_config",
-                 "is not said by a JSON of DeepSpeed; give --set model.hf_config=config.json, or "
-                 "import config.json with --deepspeed " +
-                     path});
+    draft.wrong({}, "model.hf_config",
+                "is not said by a JSON of DeepSpeed; give --set model.hf_config=config.json, or "
+                "import config.json with --deepspeed " +
+                    path);
   const std::int64_t ranks = import_plan(draft);
   import_transformers(draft, given_configuration(draft));
   const DeepSpeedJob job{options.devices, ranks, {}, hidden_of(given_configuration(draft))};
@@ -100,10 +99,9 @@ std::optional<std::int64_t> import_deepspeed(const std::string& path, const std:
 
 std::string path_of(const std::string& file) {
   if (file == "-")
-    throw InputError({{{file},
-                       {},
-                       "is a pasted text, which the scenario cannot name, allowed: the path of a "
-                       "file, as model.hf_config"}});
+    refuse_input({file}, {},
+                 "is a pasted text, which the scenario cannot name, allowed: the path of a "
+                 "file, as model.hf_config");
   return std::filesystem::absolute(file).lexically_normal().string();
 }
 

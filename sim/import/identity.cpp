@@ -5,6 +5,7 @@
 
 #include "forms.hpp"
 #include "printed.hpp"
+#include "stepcast/base/suggest.hpp"
 #include "stepcast/sim/scenario/framework.hpp"
 
 namespace stepcast::launch {
@@ -60,11 +61,6 @@ void describe(Identity& found, const SearchPath& search) {
   found.from = framework->from;
 }
 
-std::string lowered(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// The version right behind a name: signs between them, v or r, then digits with dots.
@@ -88,7 +84,7 @@ std::string version_behind(std::string_view text) {
 
 /// What a file says of the version of a framework; nothing: it does not.
 bool find_version(Identity& found, const std::string& text) {
-  const std::string lower = lowered(text);
+  const std::string lower = lower_case(text);
   // What a file says outright, such as the path of a container, wins over what follows from its
   // flags.
   for (const Mark& mark : marks) {

@@ -47,11 +47,10 @@ std::string preset_name(const std::string& kind, const std::string& given,
   std::ranges::sort(known);  // a folder has no order
   const std::string near =
       did_you_mean(std::filesystem::path(given).stem().string(), known, folder, ".yaml");
-  throw InputError(
-      {{{},
-        "--" + kind,
-        "names '" + given + "', which does not exist" +
-            (!near.empty() ? near : ", allowed: a " + kind + " file or the name of a preset")}});
+  refuse_input(
+      {}, "--" + kind,
+      "names '" + given + "', which does not exist" +
+          (!near.empty() ? near : ", allowed: a " + kind + " file or the name of a preset"));
 }
 
 void set_cluster(const ImportOptions& options, std::optional<std::int64_t> devices,
@@ -60,10 +59,9 @@ void set_cluster(const ImportOptions& options, std::optional<std::int64_t> devic
     draft.set("cluster.extends", "'" + preset_name("cluster", options.cluster, search) + "'", {},
               "--cluster");
   } else if (!draft.given("cluster.extends") && !draft.given("cluster.device")) {
-    draft.wrong({{},
-                 "--cluster",
-                 "is missing: launch files name no hardware; give --cluster PRESET, such as "
-                 "clusters/dgx-h100.yaml"});
+    draft.wrong({}, "--cluster",
+                "is missing: launch files name no hardware; give --cluster PRESET, such as "
+                "clusters/dgx-h100.yaml");
   }
   if (devices)
     draft.set("cluster.devices", *devices, {},
@@ -80,14 +78,17 @@ void place_all(Node& node, const std::string& written, const Place& place) {
   }
 }
 
-Node* node_at(Node& root, std::string_view path) {
+/// The key at a path, with its value; nullptr: it is not there.
+Node::Entry* entry_at(Node& root, std::string_view path) {
   Node* node = &root;
-  while (node != nullptr && !path.empty()) {
+  for (;;) {
     const std::size_t dot = std::min(path.find('.'), path.size());
-    node = node->kind == Node::Kind::mapping ? node->find(path.substr(0, dot)) : nullptr;
-    path.remove_prefix(std::min(dot + 1, path.size()));
+    const auto found = std::ranges::find(node->entries, path.substr(0, dot), &Node::Entry::key);
+    if (found == node->entries.end()) return nullptr;
+    if (dot == path.size()) return &*found;
+    node = &found->value;
+    path.remove_prefix(dot + 1);
   }
-  return node;
 }
 
 ScenarioDocument document_of(const std::string& text, const std::string& file, const Draft& draft,
@@ -95,8 +96,10 @@ ScenarioDocument document_of(const std::string& text, const std::string& file, c
   const std::string written = file + " as imported";
   ScenarioDocument document{load_document_text(text, written, search), file, question_of(text)};
   for (const Entry& entry : draft.entries()) {
-    Node* node = node_at(document.root, entry.path);
-    if (node != nullptr && !entry.place.file.empty()) place_all(*node, written, entry.place);
+    Node::Entry* key = entry_at(document.root, entry.path);
+    if (key == nullptr || entry.place.file.empty()) continue;
+    key->place = entry.place;
+    place_all(key->value, written, entry.place);
   }
   place_all(document.root, written, Place{file});
   return document;
@@ -157,7 +160,7 @@ std::string file_of(const std::string& path) {
   if (!is_folder(path)) return path;
   const fs::path file = fs::path(path) / "config.json";
   if (!is_file(file))
-    throw InputError({{{path}, {}, "is a folder without a config.json, allowed: that of a model"}});
+    refuse_input({path}, {}, "is a folder without a config.json, allowed: that of a model");
   return file.string();
 }
 
@@ -184,18 +187,16 @@ ImportedScenario import_launch(const std::string& given, const ImportOptions& op
   if (!options.deepspeed.empty() && form.name != "huggingface" &&
       form.name != "megatron-deepspeed" && form.name != "trainer" && form.name != "llama-factory" &&
       form.name != "axolotl" && form.name != "ms-swift")
-    throw InputError({{{},
-                       "--deepspeed",
-                       "does not go with a file of " + std::string(form.title) +
-                           ", allowed: beside a config.json or a script of Megatron-DeepSpeed"}});
+    refuse_input({}, "--deepspeed",
+                 "does not go with a file of " + std::string(form.title) +
+                     ", allowed: beside a config.json or a script of Megatron-DeepSpeed");
   draft.set("stepcast", 1, {}, "version of the format");
   draft.set("name", name_of(given), {}, "imported from " + path);
   launch::set_framework(draft, chosen);
   const std::optional<std::int64_t> devices = form.import(path, text, options, draft);
   if (!devices)
-    draft.wrong({{},
-                 "--devices",
-                 "is missing: the file does not say how many there are; give --devices N"});
+    draft.wrong({}, "--devices",
+                "is missing: the file does not say how many there are; give --devices N");
   set_cluster(options, devices, search, draft);
   throw_if_wrong(draft, path);
 

@@ -1,61 +1,38 @@
 #include "imported_adapters.hpp"
 
 #include <algorithm>
-#include <utility>
 
+#include "stepcast/base/suggest.hpp"
 #include "stepcast/workloads/training_spec.hpp"
 
 namespace stepcast::launch {
 namespace {
 
-/// Bits of adapter_targets, as a name of modules stands for them. `together`: they are one module,
-/// with one adapter.
+/// Bits of adapter_targets, and the names of modules that stand for them. `together`: they are one
+/// module, with one adapter.
 struct Modules {
   std::uint32_t bits;
   bool together;
+  std::string_view names;
 };
 
 constexpr std::uint32_t query = 1, key = 2, value = 4, attention_out = 8, gate = 16, up = 32,
                         down = 64, heads = query | key | value, inner = gate | up,
                         every = heads | attention_out | inner | down;
 
-constexpr std::pair<std::string_view, Modules> names_of_modules[] = {
-    {"linear_qkv", {heads, true}},
-    {"attention_qkv", {heads, true}},
-    {"query_key_value", {heads, true}},
-    {"qkv_proj", {heads, true}},
-    {"w_qkv", {heads, true}},
-    {"linear_q", {query, false}},
-    {"q_proj", {query, false}},
-    {"wq", {query, false}},
-    {"linear_k", {key, false}},
-    {"k_proj", {key, false}},
-    {"wk", {key, false}},
-    {"linear_v", {value, false}},
-    {"v_proj", {value, false}},
-    {"wv", {value, false}},
-    {"linear_proj", {attention_out, true}},
-    {"attention_dense", {attention_out, true}},
-    {"o_proj", {attention_out, true}},
-    {"wo", {attention_out, true}},
-    {"linear_fc1", {inner, true}},
-    {"mlp_fc1", {inner, true}},
-    {"gate_up_proj", {inner, true}},
-    {"w_gate_hidden", {inner, true}},
-    {"linear_fc1_gate", {gate, false}},
-    {"gate_proj", {gate, false}},
-    {"w1", {gate, false}},
-    {"linear_fc1_up", {up, false}},
-    {"up_proj", {up, false}},
-    {"w3", {up, false}},
-    {"linear_fc2", {down, true}},
-    {"mlp_fc2", {down, true}},
-    {"down_proj", {down, true}},
-    {"w2", {down, true}},
-    {"attention", {heads | attention_out, true}},
-    {"mlp", {inner | down, true}},
-    {"all", {every, true}},
-};
+constexpr Modules names_of_modules[] = {
+    {heads, true, "linear_qkv attention_qkv query_key_value qkv_proj w_qkv"},
+    {query, false, "linear_q q_proj wq"},
+    {key, false, "linear_k k_proj wk"},
+    {value, false, "linear_v v_proj wv"},
+    {attention_out, true, "linear_proj attention_dense o_proj wo"},
+    {inner, true, "linear_fc1 mlp_fc1 gate_up_proj w_gate_hidden"},
+    {gate, false, "linear_fc1_gate gate_proj w1"},
+    {up, false, "linear_fc1_up up_proj w3"},
+    {down, true, "linear_fc2 mlp_fc2 down_proj w2"},
+    {heads | attention_out, true, "attention"},
+    {inner | down, true, "mlp"},
+    {every, true, "all"}};
 
 /// `.*wq|.*wv` and `*.linear_qkv` as names.
 std::vector<std::string> split_names(const std::vector<std::string>& words) {
@@ -93,8 +70,8 @@ void set_adapters(const AdapterFlags& flags, Arguments& arguments, Draft& draft)
   bool together = false, apart = false;
   const auto names = split_names(flags.targets != nullptr ? flags.targets->words : flags.usual);
   for (const std::string& name : names) {
-    const auto* found =
-        std::ranges::find(names_of_modules, name, &std::pair<std::string_view, Modules>::first);
+    const auto* found = std::ranges::find_if(
+        names_of_modules, [&](const Modules& m) { return is_among(name, m.names); });
     if (found == std::end(names_of_modules)) {
       if (!draft.given("training.adapters.targets"))
         arguments.fail(*flags.targets, "names '" + name +
@@ -103,10 +80,9 @@ void set_adapters(const AdapterFlags& flags, Arguments& arguments, Draft& draft)
                                            "linear_fc2, or q_proj and the like");
       return;
     }
-    const Modules& modules = found->second;
-    bits |= modules.bits;
-    const bool several = (modules.bits & (heads | inner)) != 0;
-    (modules.together ? together : apart) |= several;
+    bits |= found->bits;
+    const bool several = (found->bits & (heads | inner)) != 0;
+    (found->together ? together : apart) |= several;
   }
   if (!is_gated) bits &= ~gate;
   const std::uint32_t all = is_gated ? every : every & ~gate;

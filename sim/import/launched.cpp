@@ -6,6 +6,7 @@
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/section.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/base/written_document.hpp"
 #include "stepcast/sim/import/import.hpp"
 #include "stepcast/sim/scenario/launch_source.hpp"
 
@@ -60,21 +61,15 @@ std::optional<Node> naming_root(const std::string& text, const std::string& path
   return root;
 }
 
-std::string quoted(const std::string& text) {
-  std::string all = "'";
-  for (const char c : text) all += c == '\'' ? std::string("''") : std::string(1, c);
-  return all + "'";
-}
-
 /// A value on one line, as --set takes it.
 std::string flow(const Node& node) {
   if (node.kind == Node::Kind::null) return "null";
-  if (node.kind == Node::Kind::scalar) return node.quoted ? quoted(node.text) : node.text;
+  if (node.kind == Node::Kind::scalar) return node.quoted ? in_single_quotes(node.text) : node.text;
   const bool list = node.kind == Node::Kind::list;
   std::string all = list ? "[" : "{";
   for (const Node& item : node.items) all += (all.size() > 1 ? ", " : "") + flow(item);
   for (const Node::Entry& entry : node.entries)
-    all += (all.size() > 1 ? ", " : "") + quoted(entry.key) + ": " + flow(entry.value);
+    all += (all.size() > 1 ? ", " : "") + in_single_quotes(entry.key) + ": " + flow(entry.value);
   return all + (list ? "]" : "}");
 }
 
@@ -103,9 +98,7 @@ LaunchSource source_of(const Node& root) {
   // Read through the description of the key, so that its errors are those of any key.
   LaunchSource source;
   bool present = false;
-  Section section{root, {}, reading};
-  describe_launch_key(section, source, present);
-  section.finish();
+  read_mapping(root, {}, reading, [&](Visitor& v) { describe_launch_key(v, source, present); });
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
   return source;
 }
@@ -150,7 +143,7 @@ ScenarioDocument read_launch_itself(const std::string& path,
                                     const std::vector<std::string>& overrides,
                                     const SearchPath& search, std::vector<std::string>* warnings) {
   Node root{.kind = Node::Kind::mapping, .place = {path}};
-  std::vector<std::string> others, own{"launch.file=" + quoted(path)};
+  std::vector<std::string> others, own{"launch.file=" + in_single_quotes(path)};
   for (const std::string& text : overrides) (is_launch_key(text) ? own : others).push_back(text);
   std::vector<Diagnostic> wrong;
   apply_overrides(root, own, search, wrong);

@@ -138,10 +138,9 @@ std::optional<Node> find_json(const std::string& script, const Launch& launch,
     return parse_foreign_document(
         read_document_text(options.deepspeed, SearchPath{}, "a JSON file"), options.deepspeed);
   if (config == nullptr || config->words.empty()) {
-    draft.wrong({{},
-                 "--deepspeed_config",
-                 "is missing: DeepSpeed's JSON says batches, precision and sharding; give "
-                 "--deepspeed FILE"});
+    draft.wrong({}, "--deepspeed_config",
+                "is missing: DeepSpeed's JSON says batches, precision and sharding; give "
+                "--deepspeed FILE");
     return {};
   }
   const std::string name = fs::path(config->words.front()).filename().string();
@@ -151,8 +150,7 @@ std::optional<Node> find_json(const std::string& script, const Launch& launch,
   if (is_file(beside))
     return parse_foreign_document(read_document_text(beside.string(), SearchPath{}, "a JSON file"),
                                   beside.string());
-  draft.wrong({config->place, config->shown(),
-               "names " + name + ", which is not beside the script; give --deepspeed FILE"});
+  draft.wrong(*config, "names " + name + ", which is not beside the script; give --deepspeed FILE");
   return {};
 }
 

@@ -123,10 +123,9 @@ void import_vocabulary(MegatronLaunch& launch) {
     return launch.draft.set("model.vocabulary", launch.args.count_or(padded->name, 1), {padded});
   const Setting* size = launch.flag("--vocab-size");
   if (size == nullptr) {
-    launch.draft.wrong({{},
-                        "model.vocabulary",
-                        "is the tokenizer's, which the file does not say; give --set "
-                        "model.vocabulary=N, padded as the framework does"});
+    launch.draft.wrong({}, "model.vocabulary",
+                       "is the tokenizer's, which the file does not say; give --set "
+                       "model.vocabulary=N, padded as the framework does");
     return;
   }
   const std::int64_t part =

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "megatron.hpp"
 
 // Parallel sizes, the optimizer's sharding, the schedule.
@@ -134,8 +136,8 @@ void import_batch(MegatronLaunch& launch) {
   const Setting* schedule = launch.flag("--step-batch-size-schedule");
   const std::int64_t size = launch.args.count_or("--micro-batch-size", 1);
   if (micro == nullptr && !draft.given("training.micro_batch"))
-    draft.wrong(
-        {{}, "training.micro_batch", "is not said by the file; give --set training.micro_batch=N"});
+    draft.wrong({}, "training.micro_batch",
+                "is not said by the file; give --set training.micro_batch=N");
   draft.set("training.micro_batch", size, {micro});
   if (global != nullptr && schedule != nullptr)
     return launch.args.fail(*global, "does not go with --step-batch-size-schedule");
@@ -172,13 +174,19 @@ void import_sizes(MegatronLaunch& launch) {
   if (const Setting* order = launch.flag("--use-tp-pp-dp-mapping"))
     draft.set("parallel.order", std::string("[tp, cp, ep, pp, dp]"), {order});
   const std::int64_t model = launch.tp * launch.pp * launch.cp;
-  if (launch.devices && *launch.devices % model != 0)
-    draft.wrong({{},
-                 "--devices",
-                 "are " + std::to_string(*launch.devices) +
-                     ", which tp x pp x cp = " + std::to_string(launch.tp) + " x " +
-                     std::to_string(launch.pp) + " x " + std::to_string(launch.cp) +
-                     " does not divide; give a multiple of " + std::to_string(model)});
+  if (!launch.devices || *launch.devices % model == 0) return;
+  // Of --set first, then of the file; without any it is the number of devices.
+  const auto said = std::ranges::find_if(draft.entries(), [](const Entry& e) {
+    return e.said &&
+           (e.path == "parallel.tp" || e.path == "parallel.pp" || e.path == "parallel.cp");
+  });
+  const bool sized = said != draft.entries().end();
+  draft.wrong(sized ? said->place : Place{}, sized ? said->path : "--devices",
+              "makes tp x pp x cp = " + std::to_string(launch.tp) + " x " +
+                  std::to_string(launch.pp) + " x " + std::to_string(launch.cp) +
+                  ", which does not divide " + std::to_string(*launch.devices) +
+                  " devices; give sizes that do, or --devices, a multiple of " +
+                  std::to_string(model));
 }
 
 }  // namespace

@@ -50,10 +50,9 @@ void import_precision(MegatronLaunch& launch) {
   Draft& draft = launch.draft;
   // Megatron-LM trains in FP32 then, which nobody means at this size.
   if (bf16 == nullptr && fp16 == nullptr && !draft.given("training.precision"))
-    draft.wrong({{},
-                 "training.precision",
-                 "would be FP32, as neither --bf16 nor --fp16 is given, which no value stands for; "
-                 "give --set training.precision=bf16"});
+    draft.wrong({}, "training.precision",
+                "would be FP32, as neither --bf16 nor --fp16 is given, which no value stands for; "
+                "give --set training.precision=bf16");
   draft.set("training.precision",
             std::string(fp8 != nullptr    ? "fp8_mixed"
                         : fp16 != nullptr ? "fp16"

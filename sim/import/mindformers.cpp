@@ -193,8 +193,7 @@ void import_batch(Recipe& r) {
   const Setting* sequence = r.field({"seq_length"});
   const Setting* data = r.args.find("train_dataset.data_loader.config.seq_length");
   if (sequence == nullptr && data == nullptr && !draft.given("training.sequence"))
-    draft.wrong(
-        {{}, "training.sequence", "is not said by the file; give --set training.sequence=N"});
+    draft.wrong({}, "training.sequence", "is not said by the file; give --set training.sequence=N");
   else if (sequence != nullptr || data != nullptr)
     draft.set("training.sequence",
               r.args.count_or((sequence != nullptr ? sequence : data)->name, 1),
@@ -409,7 +408,7 @@ std::optional<std::int64_t> import_mindformers(const std::string& path, const st
                                                const ImportOptions& options, Draft& draft) {
   const Node root = parse_foreign_document(text, path);
   if (const Node* mode = root.find("run_mode"); mode != nullptr && mode->text == "predict")
-    throw InputError({{mode->place, "run_mode", "is predict: no training step is in it"}});
+    refuse_input(mode->place, "run_mode", "is predict: no training step is in it");
   const std::vector<Setting> settings =
       checked_settings(Framework::mindformers, root, options, draft);
   Arguments args{settings, draft.wrong()};

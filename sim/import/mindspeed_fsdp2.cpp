@@ -3,7 +3,6 @@
 #include "forms.hpp"
 #include "model_folder.hpp"
 #include "stepcast/base/foreign_document.hpp"
-#include "stepcast/workloads/hugging_face.hpp"
 #include "stepcast/workloads/model_spec.hpp"
 
 // MindSpeed-LLM's FSDP2 trainer: a Hugging Face model, sharded whole. Its flags have the names of
@@ -18,8 +17,7 @@ std::vector<Setting> settings_of_script(const std::string& path, const Launch& l
     if (!word.ends_with(".yaml") && !word.ends_with(".yml")) continue;
     const auto file = file_beside(path, word);
     if (!file)
-      throw InputError(
-          {{{path}, {}, "names " + word + ", which is not here, allowed: beside the script"}});
+      refuse_input({path}, {}, "names " + word + ", which is not here, allowed: beside the script");
     const std::string text = read_document_text(*file, SearchPath{}, "a YAML file");
     all = flattened(parse_foreign_document(text, *file));
   }

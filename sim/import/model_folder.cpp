@@ -44,10 +44,10 @@ std::string set_model_folder(const Setting* named, const std::string& launch_fil
                         : file_beside(launch_file, (fs::path(name) / "config.json").string());
   if (!file) {
     draft.wrong(
-        {named == nullptr ? Place{launch_file} : named->place,
-         named == nullptr ? "model.hf_config" : named->shown(),
-         (name.empty() ? std::string("is not said") : "names " + name + ", which is not here") +
-             "; give --set model.hf_config=config.json, that of the model"});
+        named == nullptr ? Place{launch_file} : named->place,
+        named == nullptr ? "model.hf_config" : named->shown(),
+        (name.empty() ? std::string("is not said") : "names " + name + ", which is not here") +
+            "; give --set model.hf_config=config.json, that of the model");
     return {};
   }
   const std::string path = path_of(*file);

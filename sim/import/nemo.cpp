@@ -111,9 +111,9 @@ void translate_precision(Translation& all, const Setting& s, const std::string& 
     return value.find(part) != std::string::npos;
   };
   if (!names("16") && !names("fp8") && !names("fp4") && !draft.given("training.precision"))
-    draft.wrong({s.place, s.name,
-                 "is '" + value +
-                     "', which no value of training.precision says, allowed: bf16, 16, with fp8"});
+    draft.wrong(s.place, s.name,
+                "is '" + value +
+                    "', which no value of training.precision says, allowed: bf16, 16, with fp8");
   if (names("fp4")) all.add(s, "--fp4-format", {"e2m1"});
   if (names("fp8")) {
     all.add(s, "--fp8-format", {"hybrid"});
@@ -285,14 +285,14 @@ void refuse_other_models(const std::vector<Setting>& settings) {
     return found == settings.end() ? nullptr : &*found;
   };
   if (const Setting* head = find("model.bert_binary_head"))
-    throw InputError({{head->place, head->name, std::string(what_bert_is)}});
+    refuse_input(head->place, head->name, std::string(what_bert_is));
   const Setting* checkpoint = find("model.restore_from_path");
   if (checkpoint == nullptr) checkpoint = find("restore_from_path");
   if (checkpoint != nullptr && find("model.num_layers") == nullptr &&
       find("model.hidden_size") == nullptr)
-    throw InputError({{checkpoint->place, checkpoint->name,
-                       "names a checkpoint, which holds the sizes of the model and is not read; "
-                       "add them to the section model, as the file of its pretraining has them"}});
+    refuse_input(checkpoint->place, checkpoint->name,
+                 "names a checkpoint, which holds the sizes of the model and is not read; "
+                 "add them to the section model, as the file of its pretraining has them");
 }
 
 }  // namespace
@@ -309,12 +309,7 @@ std::optional<std::int64_t> import_nemo(const std::string& path, const std::stri
   refuse_other_models(read);
   const std::vector<Setting> settings =
       checked(Framework::nemo, with_precision(read), options, draft);
-  for (const Setting& setting : settings) {
-    if (options.devices &&
-        (setting.name == "trainer.num_nodes" || setting.name == "trainer.devices"))
-      draft.note(setting, "gives way to --devices");
-    translate(all, setting, draft);
-  }
+  for (const Setting& setting : settings) translate(all, setting, draft);
   // Without a method nothing is rebuilt, whatever the number of layers says.
   const auto named = [&](std::string_view name) {
     return std::ranges::find(all.launch.settings, name, &Setting::name) !=

@@ -7,6 +7,7 @@
 #include "forms.hpp"
 #include "printed_names.hpp"
 #include "stepcast/base/confined_files.hpp"
+#include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 #include "unknown_names.hpp"
 
@@ -21,12 +22,6 @@ bool is_name(std::string_view text) {
          std::ranges::all_of(text, [](char c) {
            return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
          });
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") + 1 - first);
 }
 
 /// `  hidden_size ............ 4096` behind whatever a launcher writes before it.
@@ -56,12 +51,6 @@ bool has_rule(std::string_view line, std::string_view words) {
   return at != std::string_view::npos && line.find("-------- ") < at;
 }
 
-std::string lower(std::string_view text) {
-  std::string all(text);
-  for (char& c : all) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return all;
-}
-
 struct Log {
   std::string title;
   std::vector<Printed> arguments;
@@ -86,7 +75,7 @@ Log read_log(const std::string& path, std::string_view text) {
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     ++number;
     const Place place{path, number, 1};
-    const std::string words = lower(line);
+    const std::string words = lower_case(std::string(line));
     if (has_rule(words, "end of ") && words.find("arguments") != std::string::npos) {
       inside = false;
     } else if (has_rule(words, "arguments ----")) {
@@ -288,7 +277,7 @@ Launch arranged(Framework framework, const std::vector<Printed>& arguments, cons
 std::string read_printed(const std::string& path, const SearchPath& search) {
   const auto file = find_file(path, {}, search);
   auto bytes = file ? bytes_of(*file) : std::nullopt;
-  if (!bytes) throw InputError({{{path}, {}, "is no file that can be read"}});
+  if (!bytes) refuse_input({path}, {}, "is no file that can be read");
   std::string text = std::move(*bytes);
   constexpr std::size_t most = std::size_t{64} << 20;  // arguments are printed at the start
   if (text.size() > most) text.resize(most);
@@ -301,7 +290,7 @@ std::string read_printed(const std::string& path, const SearchPath& search) {
 Framework printed_framework(const std::string& text) { return framework_of(read_log({}, text)); }
 
 bool has_printed_arguments(std::string_view text) {
-  const std::size_t at = lower(text).find("arguments ----");
+  const std::size_t at = lower_case(std::string(text)).find("arguments ----");
   return at != std::string_view::npos && text.find(" ....", at) != std::string_view::npos;
 }
 
@@ -309,10 +298,9 @@ std::optional<std::int64_t> import_arguments(const std::string& path, const std:
                                              const ImportOptions& options, Draft& draft) {
   const Log log = read_log(path, text);
   if (log.arguments.empty())
-    throw InputError({{{path},
-                       {},
-                       "prints no arguments, allowed: the log of a run from its start, with the "
-                       "list between '---- arguments ----' and '---- end of arguments ----'"}});
+    refuse_input({path}, {},
+                 "prints no arguments, allowed: the log of a run from its start, with the "
+                 "list between '---- arguments ----' and '---- end of arguments ----'");
   const Framework framework = framework_of(log);
   std::vector<Printed> arguments = log.arguments;
   const Printed* padded = find_printed(arguments, "padded_vocab_size");

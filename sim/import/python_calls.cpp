@@ -307,7 +307,7 @@ class Functions {
     constexpr int deepest = 8;
     const std::size_t def = find(function);
     if (def == statements_.size() || depth > deepest)
-      throw InputError({{{path_}, {}, "has no configuration " + function}});
+      refuse_input({path_}, {}, "has no configuration " + function);
     Variables variables;
     const std::size_t body = def + 1 < statements_.size() ? statements_[def + 1].indent : 0;
     for (std::size_t i = def + 1; i < statements_.size() && statements_[i].indent > 0; ++i) {
@@ -319,7 +319,7 @@ class Functions {
       }
       run(statement, variables, depth);
     }
-    throw InputError({{{path_}, {}, function + " returns nothing, allowed: a configuration"}});
+    refuse_input({path_}, {}, function + " returns nothing, allowed: a configuration");
   }
 
  private:
@@ -361,9 +361,8 @@ class Functions {
                variables.at(token.text).callee.ends_with("Trainer.Config");
       });
       if (touches || first == "if" || first == "for" || first == "while" || first == "with")
-        throw InputError({{tokens.front().place,
-                           {},
-                           "is a statement that is not followed, allowed: assignments"}});
+        refuse_input(tokens.front().place, {},
+                     "is a statement that is not followed, allowed: assignments");
       return;
     }
     Value value = followed(Expressions{tokens, at + 2, variables}.value(), depth);

@@ -1,6 +1,6 @@
-#include <algorithm>
 
 #include "forms.hpp"
+#include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 #include "unknown_names.hpp"
 
@@ -25,30 +25,21 @@ bool is_neutral(const Setting& setting) {
 
 void check_arity(const Flag& flag, const Setting& setting, Draft& draft) {
   const std::size_t words = setting.words.size();
-  if (flag.arity == Arity::one && words == 0)
-    draft.wrong({setting.place, setting.shown(), "has no value, allowed: one"});
+  if (flag.arity == Arity::one && words == 0) draft.wrong(setting, "has no value, allowed: one");
   // YAML lists are one value of several words.
   if (flag.arity == Arity::one && words > 1 && !setting.is_list)
-    draft.wrong(
-        {setting.place, setting.shown(), "has " + std::to_string(words) + " values, allowed: one"});
+    draft.wrong(setting, "has " + std::to_string(words) + " values, allowed: one");
   // YAML says `true` where a command line says nothing.
   const bool said =
       words == 1 && (setting.words.front() == "true" || setting.words.front() == "True");
   if (flag.arity == Arity::none && words > 0 && !said && !is_off(setting))
-    draft.wrong({setting.place, setting.shown(),
-                 "takes no value, but has '" + setting.words.front() + "'"});
+    draft.wrong(setting, "takes no value, but has '" + setting.words.front() + "'");
 }
 
 /// Whether the value is one of those, with | between them, that ask for nothing.
 bool is_neutral_value(const Flag& flag, const Setting& setting) {
-  if (flag.neutral.empty() || setting.words.empty()) return false;
-  std::string_view rest = flag.neutral;
-  for (;;) {
-    const std::size_t bar = std::min(rest.find('|'), rest.size());
-    if (rest.substr(0, bar) == setting.words.front()) return true;
-    if (bar == rest.size()) return false;
-    rest.remove_prefix(bar + 1);
-  }
+  return !flag.neutral.empty() && !setting.words.empty() &&
+         is_among(setting.words.front(), flag.neutral, '|');
 }
 
 void check_refused(const Flag& flag, const Setting& setting, Draft& draft) {
@@ -61,12 +52,11 @@ void check_refused(const Flag& flag, const Setting& setting, Draft& draft) {
   if (flag.treatment == Treatment::unmodelled)
     return draft.note(setting, "is not modelled: " + what);
   if (flag.treatment == Treatment::lacking)
-    return draft.wrong({setting.place, setting.shown(),
-                        "asks for what every key lacks: " + what + "; allowed: a file without it"});
-  draft.wrong({setting.place, setting.shown(),
-               "asks for what the file does not say as a value of " + key + ": " + what +
-                   "; allowed: a file without it, or --set " + key +
-                   "=.. where the key can say what is meant"});
+    return draft.wrong(setting,
+                       "asks for what every key lacks: " + what + "; allowed: a file without it");
+  draft.wrong(setting, "asks for what the file does not say as a value of " + key + ": " + what +
+                           "; allowed: a file without it, or --set " + key +
+                           "=.. where the key can say what is meant");
 }
 
 /// A number without an effect is still one that the framework can run with.
@@ -82,8 +72,7 @@ void check_number(const Flag& flag, const Setting& setting, Draft& draft) {
                     : flag.numbers == Numbers::share ? *value >= 0 && *value <= 1
                                                      : *value > 0;
   if (!fits)
-    draft.wrong({setting.place, setting.shown(),
-                 "is " + setting.words.front() + ", allowed: " + std::string(allowed)});
+    draft.wrong(setting, "is " + setting.words.front() + ", allowed: " + std::string(allowed));
 }
 
 }  // namespace
@@ -122,13 +111,13 @@ void check_settings(Framework framework, const std::vector<Setting>& settings, b
 
 std::optional<std::int64_t> devices_of(const Launch& launch, const ImportOptions& options,
                                        Draft& draft) {
-  if (options.devices) return options.devices;
   std::vector<Setting> sizes;
   for (const auto* size : {&launch.nodes, &launch.devices_per_node, &launch.devices})
     if (*size) sizes.push_back(**size);
   for (const Setting& size : sizes)
-    if (size.words.empty() || is_unknown(size.words.front())) return {};
-  Arguments arguments{sizes, draft.wrong()};
+    if (size.words.empty() || is_unknown(size.words.front())) return options.devices;
+  std::vector<Diagnostic> unasked;  // wrong sizes that give way
+  Arguments arguments{sizes, options.devices ? unasked : draft.wrong()};
   constexpr std::int64_t most_devices = 1 << 20;
   const auto size = [&](const std::optional<Setting>& s) {
     return arguments.count_in(s->name, 1, 1, most_devices);
@@ -139,7 +128,13 @@ std::optional<std::int64_t> devices_of(const Launch& launch, const ImportOptions
   else if (launch.nodes && launch.devices_per_node)
     devices = size(launch.nodes) * size(launch.devices_per_node);
   else
-    return {};
+    return options.devices;
+  if (options.devices) {
+    if (devices != *options.devices && unasked.empty())
+      draft.note(sizes.front(), "gives way to " + std::to_string(*options.devices) +
+                                    " devices as asked; the file has " + std::to_string(devices));
+    return options.devices;
+  }
   if (devices <= most_devices) return devices;
   arguments.fail(sizes.front(), "makes " + std::to_string(devices) + " devices, allowed: 1 to " +
                                     std::to_string(most_devices));

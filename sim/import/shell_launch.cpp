@@ -4,6 +4,7 @@
 
 #include "launch.hpp"
 #include "shell.hpp"
+#include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
 #include "unknown_names.hpp"
 
@@ -62,35 +63,24 @@ std::vector<Setting> settings_of(const shell::Shell& shell, const Words& words, 
 /// `-N 4` and the like of a launcher.
 void read_launcher(const shell::Shell& shell, const Words& words, std::size_t until,
                    Launch& launch) {
-  struct Option {
-    std::string_view name;
+  struct Options {
     std::optional<Setting> Launch::*target;
+    std::string_view names;
   };
-  static constexpr std::array<Option, 18> options{
-      {{"--nproc_per_node", &Launch::devices_per_node},
-       {"--nproc-per-node", &Launch::devices_per_node},
-       {"--local_worker_num", &Launch::devices_per_node},
-       {"--num_gpus", &Launch::devices_per_node},
-       {"--ntasks-per-node", &Launch::devices_per_node},
-       {"--gpus-per-node", &Launch::devices_per_node},
-       {"--nnodes", &Launch::nodes},
-       {"--num_nodes", &Launch::nodes},
-       {"--nodes", &Launch::nodes},
-       {"-N", &Launch::nodes},
-       {"--num_machines", &Launch::nodes},
-       {"--num_processes", &Launch::devices},
-       {"--config_file", &Launch::launcher_config},
-       {"--worker_num", &Launch::devices},
-       {"--ntasks", &Launch::devices},
-       {"-n", &Launch::devices},
-       {"-np", &Launch::devices},
-       {"-g", &Launch::devices_per_node}}};
+  static constexpr Options options[] = {
+      {&Launch::devices_per_node,
+       "--nproc_per_node --nproc-per-node --local_worker_num --num_gpus --ntasks-per-node "
+       "--gpus-per-node -g"},
+      {&Launch::nodes, "--nnodes --num_nodes --nodes -N --num_machines"},
+      {&Launch::devices, "--num_processes --worker_num --ntasks -n -np"},
+      {&Launch::launcher_config, "--config_file"}};
   for (std::size_t i = 0; i < until; ++i) {
     const std::string& text = words[i].text;
     const std::size_t equals = text.find('=');
     const std::string name = text.substr(0, equals);
-    const auto found = std::ranges::find(options, name, &Option::name);
-    if (found == options.end()) continue;
+    const auto* found = std::ranges::find_if(
+        options, [&](const Options& these) { return is_among(name, these.names); });
+    if (found == std::end(options)) continue;
     Setting setting{name, {}, shell.place(words[i].origin()), false};
     if (equals != std::string::npos)
       setting.words.push_back(text.substr(equals + 1));
@@ -159,9 +149,8 @@ Words launch_of(const shell::Shell& shell) {
     const auto flags =
         std::ranges::count_if(other, [](const Traced& w) { return is_flag(w.text); });
     if (flags < 8 || same_words(other, *most)) continue;
-    throw InputError({{shell.place(other.front().origin()),
-                       {},
-                       "launches a second training with other flags, allowed: one per file"}});
+    refuse_input(shell.place(other.front().origin()), {},
+                 "launches a second training with other flags, allowed: one per file");
   }
   return *most;
 }
@@ -346,15 +335,13 @@ Launch read_shell(const std::string& path, const std::string& text, const ShellI
   if (shell.state().launches.empty()) {
     const Words words = flags_of_variables(shell.state());
     if (words.empty() && shell.state().ended)
-      throw InputError(
-          {{shell.place(*shell.state().ended),
-            {},
-            "ends the script before anything is launched; set what it asks for in the script"}});
+      refuse_input(
+          shell.place(*shell.state().ended), {},
+          "ends the script before anything is launched; set what it asks for in the script");
     if (words.empty())
-      throw InputError({{{path},
-                         {},
-                         "launches nothing" + words_of_comment(text) +
-                             ", allowed: a script or a list of arguments of a training"}});
+      refuse_input({path}, {},
+                   "launches nothing" + words_of_comment(text) +
+                       ", allowed: a script or a list of arguments of a training");
     read_arguments(shell, words, launch);
     return launch;
   }

@@ -50,7 +50,7 @@ std::size_t quoted_end(const Traced& source, std::size_t at, const Sources& sour
 }  // namespace
 
 void refuse(const Sources& sources, std::uint32_t origin, const std::string& message) {
-  throw InputError({{sources.place(origin), {}, message}});
+  refuse_input(sources.place(origin), {}, message);
 }
 
 std::size_t group_end(const Traced& source, std::size_t at, const Sources& sources, int depth) {

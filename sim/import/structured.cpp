@@ -46,7 +46,7 @@ Node node_of(const toml::node& value, const std::string& name, int depth) {
   const auto& begin = value.source().begin;
   Node node{.place = {name, static_cast<int>(begin.line), static_cast<int>(begin.column)}};
   if (depth > deepest_toml)
-    throw InputError({{node.place, {}, "is nested too deeply, allowed: 64 levels"}});
+    refuse_input(node.place, {}, "is nested too deeply, allowed: 64 levels");
   if (const toml::table* table = value.as_table()) {
     node.kind = Node::Kind::mapping;
     // Places of keys and values are kept, for errors in the user's own words.
@@ -93,9 +93,8 @@ Node parse_toml(const std::string& text, const std::string& name) {
     return node_of(table, name, 0);
   } catch (const toml::parse_error& error) {
     const auto& begin = error.source().begin;
-    throw InputError({{{name, static_cast<int>(begin.line), static_cast<int>(begin.column)},
-                       {},
-                       "is not TOML: " + std::string(error.description())}});
+    refuse_input({name, static_cast<int>(begin.line), static_cast<int>(begin.column)}, {},
+                 "is not TOML: " + std::string(error.description()));
   }
 }
 

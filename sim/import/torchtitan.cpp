@@ -247,8 +247,13 @@ void import_recompute(Job& job) {
         option != nullptr ? *option
         : mode != nullptr ? *mode
                           : Setting{"activation_checkpoint.mode", {}, {}, false},
-        "keeps some operators of a layer, which no value of training.recompute says; give "
-        "--set training.recompute=none, selective or full");
+        name == "selective" && each == "op"
+            ? "runs norms, activations and every second product of a layer again "
+              "(distributed/activation_checkpoint.py), which no value of training.recompute says; "
+              "the step lies between --set 'training.recompute={modules: [layernorm, mlp_act]}', "
+              "with experts moe_act, and --set training.recompute=full"
+            : "keeps some operators of a layer, which no value of training.recompute "
+              "says; give --set training.recompute=none, selective or full");
   const std::int64_t n =
       job.args.count_in("activation_checkpoint.selective_ac_option", 2, 1, most_counted);
   draft.set("training.recompute",

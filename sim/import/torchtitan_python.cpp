@@ -77,14 +77,14 @@ class Collector {
       if (words)
         put(toml, *words, field.place, toml == name ? "" : name);
       else if (!none && (!flag || flag->treatment != Treatment::ignored))
-        draft_.wrong({field.place, name, "is no number, text or list, allowed: one"});
+        draft_.wrong(field.place, name, "is no number, text or list, allowed: one");
     }
   }
   /// `model_registry("70B", converters=[Float8LinearConverter.Config(..)])`.
   void add_model(const Value& value) {
     if (value.kind != Value::Kind::call || value.items.empty() ||
         value.items.front().kind != Value::Kind::scalar)
-      return draft_.wrong({value.place, "model_spec", "is no call of model_registry with a name"});
+      return draft_.wrong(value.place, "model_spec", "is no call of model_registry with a name");
     const std::string& flavor = value.items.front().text;
     put("model.flavor", {flavor}, value.place, "model_spec");
     put("model.name", {model_of(flavor)}, value.place, "model_spec");
@@ -94,8 +94,8 @@ class Collector {
       else if (key == "moe_comm_backend")
         put("parallelism.expert_parallel_comm_backend", {field.text}, field.place, key);
       else if (key == "num_mtp_layers" && field.text != "0")
-        draft_.wrong({field.place, key,
-                      "asks for what the dimensions of torchtitan do not have, allowed: 0"});
+        draft_.wrong(field.place, key,
+                     "asks for what the dimensions of torchtitan do not have, allowed: 0");
     }
   }
   /// The folder of the registry, its imports, or the one model that has such a flavor.
@@ -114,10 +114,10 @@ class Collector {
       else if (kind == "MXFP8LinearConverter")
         names.words.emplace_back("mx");
       else
-        draft_.wrong({list.place, "converters",
-                      "has " + (kind.empty() ? "what is not followed" : kind) +
-                          ", which no value of training.precision says, allowed: "
-                          "Float8LinearConverter, MXFP8LinearConverter"});
+        draft_.wrong(list.place, "converters",
+                     "has " + (kind.empty() ? "what is not followed" : kind) +
+                         ", which no value of training.precision says, allowed: "
+                         "Float8LinearConverter, MXFP8LinearConverter");
       if (const Value* recipe = item.find("recipe_name"))
         put(names.words.empty() || names.words.back() == "mx" ? "mx.recipe_name"
                                                               : "float8.recipe_name",
@@ -173,9 +173,9 @@ class Collector {
     const auto of_forward = count(forward), of_step = count(step);
     const Place place = tokens->place;
     if (!of_forward || *of_forward < 1 || *of_forward % length != 0)
-      return draft_.wrong({place, std::string(forward),
-                           "is no multiple of training.max_context_length, " +
-                               std::to_string(length) + ", allowed: one"});
+      return draft_.wrong(place, std::string(forward),
+                          "is no multiple of training.max_context_length, " +
+                              std::to_string(length) + ", allowed: one");
     const std::int64_t stages = count("parallelism.pipeline_parallel_degree").value_or(1);
     const std::int64_t pieces =
         stages > 1 ? count("parallelism.num_pp_microbatches").value_or(1) : 1;
@@ -186,8 +186,7 @@ class Collector {
           place, std::string(forward));
     if (of_step && *of_step > 0) {
       if (*of_step % length != 0)
-        return draft_.wrong(
-            {place, std::string(step), "is no multiple of the length, allowed: one"});
+        return draft_.wrong(place, std::string(step), "is no multiple of the length, allowed: one");
       put("training.global_batch_size", {std::to_string(*of_step / length)}, place,
           std::string(step));
     }
@@ -209,17 +208,14 @@ std::string function_of(const std::string& path, const std::string& text,
   if (!options.arguments.empty()) {
     if (std::ranges::find(all, options.arguments.front()) != all.end())
       return options.arguments.front();
-    throw InputError(
-        {{{path},
-          {},
-          "has no configuration " + options.arguments.front() + ", allowed: " + joined(all)}});
+    refuse_input({path}, {},
+                 "has no configuration " + options.arguments.front() + ", allowed: " + joined(all));
   }
   if (all.size() == 1) return all.front();
-  if (all.empty()) throw InputError({{{path}, {}, "has no function that returns Trainer.Config"}});
-  throw InputError({{{path},
-                     {},
-                     "has " + std::to_string(all.size()) +
-                         " configurations; name one behind --, allowed: " + joined(all)}});
+  if (all.empty()) refuse_input({path}, {}, "has no function that returns Trainer.Config");
+  refuse_input({path}, {},
+               "has " + std::to_string(all.size()) +
+                   " configurations; name one behind --, allowed: " + joined(all));
 }
 
 }  // namespace
@@ -229,7 +225,7 @@ std::optional<std::int64_t> import_torchtitan_python(const std::string& path,
                                                      const ImportOptions& options, Draft& draft) {
   const Value root = python::configuration(path, text, function_of(path, text, options));
   if (last_part(root.callee) != "Config" || !root.callee.starts_with("Trainer"))
-    throw InputError({{root.place, {}, "is no call of Trainer.Config, allowed: one"}});
+    refuse_input(root.place, {}, "is no call of Trainer.Config, allowed: one");
   Collector collector{path, draft};
   collector.add(root);
   return import_torchtitan_settings(

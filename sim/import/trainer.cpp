@@ -7,7 +7,7 @@
 #include "imported_adapters.hpp"
 #include "model_folder.hpp"
 #include "stepcast/base/foreign_document.hpp"
-#include "stepcast/workloads/hugging_face.hpp"
+#include "stepcast/base/suggest.hpp"
 #include "stepcast/workloads/model_spec.hpp"
 
 // One reader for all of them: what a name says is the key of its row, so that a form is a table.
@@ -81,9 +81,8 @@ void import_trainer_batch(TrainerJob& job) {
               {micro, steps}, "micro x accumulation x DP");
   const Setting* length = job.role("training.sequence");
   if (length == nullptr && job.form.sequence == 0 && !draft.given("training.sequence"))
-    draft.wrong({{job.path},
-                 "training.sequence",
-                 "is not said by the file; give --set training.sequence=N"});
+    draft.wrong({job.path}, "training.sequence",
+                "is not said by the file; give --set training.sequence=N");
   else if (length != nullptr || job.form.sequence > 0)
     draft.set("training.sequence", job.count(length, job.form.sequence), {length});
   const Setting* packed = job.role("schedule.data.documents");
@@ -129,10 +128,9 @@ void import_trainer_precision(TrainerJob& job, const std::string& config) {
   const bool fp16 = !bf16 && (is_said(half) || name == "float16" || name == "fp16");
   job.precision = fp16 ? "fp16" : bf16 ? "bf16" : "";
   if (job.precision.empty() && !draft.given("training.precision"))
-    return draft.wrong({{job.path},
-                        "training.precision",
-                        "would be FP32, as the file asks for neither BF16 nor FP16, which no value "
-                        "stands for; give --set training.precision=bf16"});
+    return draft.wrong({job.path}, "training.precision",
+                       "would be FP32, as the file asks for neither BF16 nor FP16, which no value "
+                       "stands for; give --set training.precision=bf16");
   if (job.precision.empty()) job.precision = "bf16";
   draft.set("training.precision", job.precision,
             {is_said(half) && fp16 ? half
@@ -257,8 +255,7 @@ std::optional<Node> deepspeed_of(TrainerJob& job, const Setting* named) {
   if (name.starts_with("stage ")) return parse_foreign_document(of_stage(name.substr(6)), job.path);
   if (const auto file = file_beside(job.path, name))
     return parse_foreign_document(read_document_text(*file, SearchPath{}, "a JSON file"), *file);
-  job.draft.wrong({named->place, named->shown(),
-                   "names " + name + ", which is not here; give --deepspeed FILE"});
+  job.draft.wrong(*named, "names " + name + ", which is not here; give --deepspeed FILE");
   return {};
 }
 
@@ -269,7 +266,7 @@ void import_trainer_fsdp(TrainerJob& job, const Setting* words, const Setting* s
   for (const Setting* setting : {words, strategy})
     if (setting != nullptr)
       for (const std::string& word : setting->words) all += word + " ";
-  for (char& c : all) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  all = lower_case(std::move(all));
   const Setting& said = words != nullptr ? *words : *strategy;
   if (holds(all, "offload")) return job.args.fail(said, "holds parameters on the host: no key");
   if (holds(all, "hybrid") && !draft.given("parallel.dp_replicate"))
@@ -392,10 +389,9 @@ void import_trainer_sharding(TrainerJob& job, const std::string& config) {
   if (job.form.casts)
     draft.set("training.master_weights", std::string("stored"), {}, "weights are cast to FP32");
   else if (!draft.given("training.master_weights"))
-    draft.wrong({{job.path},
-                 "training.master_weights",
-                 "is not said: without DeepSpeed and FSDP weights have the type in which they are "
-                 "loaded; give --set training.master_weights=stored for FP32, none for BF16"});
+    draft.wrong({job.path}, "training.master_weights",
+                "is not said: without DeepSpeed and FSDP weights have the type in which they are "
+                "loaded; give --set training.master_weights=stored for FP32, none for BF16");
 }
 
 /// Ranks that share out a model, and their replicas.
@@ -482,10 +478,10 @@ void refuse_of_accelerate(const std::vector<Setting>& all, Draft& draft) {
     if (found == std::end(refused) || draft.given(found->key) || !is_said(&setting) ||
         holds(" " + std::string(found->neutral) + " ", word))
       continue;
-    draft.wrong({setting.place, setting.name,
-                 "asks for " + std::string(found->what) +
-                     "; allowed: " + std::string(found->neutral) + ", or --set " +
-                     std::string(found->key) + "=.. where the key can say what is meant"});
+    draft.wrong(setting.place, setting.name,
+                "asks for " + std::string(found->what) +
+                    "; allowed: " + std::string(found->neutral) + ", or --set " +
+                    std::string(found->key) + "=.. where the key can say what is meant");
   }
 }
 
@@ -495,8 +491,8 @@ void add_accelerate(const std::string& path, Launch& launch, Draft& draft) {
   const std::string name = first_word(&*launch.launcher_config);
   const auto file = file_beside(path, name);
   if (!file)
-    return draft.wrong({launch.launcher_config->place, "--config_file",
-                        "names " + name + ", which is not here, allowed: beside the script"});
+    return draft.wrong(launch.launcher_config->place, "--config_file",
+                       "names " + name + ", which is not here, allowed: beside the script");
   const std::vector<Setting> all = flattened(
       parse_foreign_document(read_document_text(*file, SearchPath{}, "a YAML file"), *file));
   const auto find = [&](std::string_view key) -> const Setting* {

@@ -24,7 +24,7 @@ std::string_view trainer_yaml_form(const std::string& text) {
 }
 
 std::string_view trainer_shell_form(const std::string& path, const std::string& text) {
-  const auto refuse = [&](const std::string& what) { throw InputError({{{path}, {}, what}}); };
+  const auto refuse = [&](const std::string& what) { refuse_input({path}, {}, what); };
   if (holds_part(text, "swift sft") || holds_part(text, "swift pt") ||
       holds_part(text, "swift/cli/sft.py")) {
     if (!holds_part(text, "--model") && holds_part(text, ".yaml"))

@@ -51,23 +51,21 @@ void settle_one(Framework framework, const Setting& setting, bool ignore_unknown
   if (ignore_unknown && !elsewhere) return draft.note(setting, "is unknown and was ignored");
   const std::string title(flag_table(framework).title);
   if (ignore_unknown)
-    return draft.wrong({setting.place, setting.shown(),
-                        "is no known flag of " + title + ", and has an effect on " + key + " in " +
-                            std::string(elsewhere->title) +
-                            ", so that it is not passed over; give --set " + key +
-                            "=.., or a file without it"});
+    return draft.wrong(setting, "is no known flag of " + title + ", and has an effect on " + key +
+                                    " in " + std::string(elsewhere->title) +
+                                    ", so that it is not passed over; give --set " + key +
+                                    "=.., or a file without it");
   // Printed arguments have no dashes, and each has its value; keys of Megatron's YAML may have
   // none.
   const bool printed = flag_table(framework).prefix == "--" && !setting.name.starts_with("--") &&
                        !setting.words.empty();
   if (printed)
-    return draft.wrong({setting.place, setting.shown(),
-                        "is " + setting.words.front() + ", and no known argument of " + title +
-                            " (--ignore-unknown lists such arguments instead)"});
+    return draft.wrong(setting, "is " + setting.words.front() + ", and no known argument of " +
+                                    title + " (--ignore-unknown lists such arguments instead)");
   const auto near = nearest(setting.name, known);
-  draft.wrong({setting.place, setting.shown(),
-               "is no known flag of " + title + (near ? ", did you mean " + *near + "?" : "") +
-                   " (--ignore-unknown lists such flags instead)"});
+  draft.wrong(setting, "is no known flag of " + title +
+                           (near ? ", did you mean " + *near + "?" : "") +
+                           " (--ignore-unknown lists such flags instead)");
 }
 
 std::string first_names(const std::vector<Setting>& settings) {
@@ -237,22 +235,20 @@ const OtherProgram* other_program(std::string_view program) {
 
 void refuse_by_program(const Launch& launch) {
   if (launch.program.ends_with("launcher_scripts/main.py"))
-    throw InputError({{{launch.file},
-                       {},
-                       "launches NeMo Framework Launcher with a configuration of its conf/ that "
-                       "says everything; give that YAML file"}});
+    refuse_input({launch.file}, {},
+                 "launches NeMo Framework Launcher with a configuration of its conf/ that "
+                 "says everything; give that YAML file");
   const std::string_view name = name_of(launch.program);
   if (const OtherProgram* other = other_program(launch.program))
-    throw InputError({{{launch.file},
-                       {},
-                       "launches " + launch.program + ", which " + std::string(other->what)}});
+    refuse_input({launch.file}, {},
+                 "launches " + launch.program + ", which " + std::string(other->what));
   // `vocab.txt` is a list of words as BERT has it.
   if (name.find("gpt") != std::string::npos) return;  // which reads words of BERT as well
   for (const Setting& setting : launch.settings)
     if (setting.words.size() == 1 &&
         ((setting.name == "--vocab-file" && setting.words.front().ends_with("vocab.txt")) ||
          (setting.name == "--tokenizer-type" && setting.words.front().starts_with("Bert"))))
-      throw InputError({{setting.place, setting.shown(), std::string(what_bert_is)}});
+      refuse_input(setting.place, setting.shown(), std::string(what_bert_is));
 }
 
 }  // namespace
@@ -269,12 +265,10 @@ void settle_unknown(Framework framework, const std::vector<Setting>& unknown, st
     const std::string what = program.empty()
                                  ? "is of another kind"
                                  : "launches " + program + ", which is no training that is known";
-    throw InputError(
-        {{{unknown.front().place.file},
-          {},
-          what + ": " + std::to_string(unknown.size()) + " of its " + std::to_string(all) +
-              " names are not those of " + std::string(flag_table(framework).title) + " (" +
-              first_names(unknown) + " ..); " + remedy()}});
+    refuse_input({unknown.front().place.file}, {},
+                 what + ": " + std::to_string(unknown.size()) + " of its " + std::to_string(all) +
+                     " names are not those of " + std::string(flag_table(framework).title) + " (" +
+                     first_names(unknown) + " ..); " + remedy());
   }
   if (unknown.empty()) return;
   const std::vector<std::string> known =
@@ -296,7 +290,7 @@ void refuse_other_steps(Framework framework, const std::vector<Setting>& setting
       constexpr std::string_view nothing[] = {"false", "False", "0", "0.0", "None", "null"};
       const bool off = setting.words.size() == 1 &&
                        std::ranges::find(nothing, setting.words.front()) != std::end(nothing);
-      if (!off) throw InputError({{setting.place, setting.shown(), std::string(other.what)}});
+      if (!off) refuse_input(setting.place, setting.shown(), std::string(other.what));
     }
 }
 
@@ -309,7 +303,7 @@ void refuse_without_model(const Launch& launch, const Draft& draft) {
   const bool set = draft.given("model.layers") || draft.given("model.extends");
   if (said || launch.program.empty() || set) return;
   const auto fail = [&](const std::string& what) {
-    throw InputError({{{launch.file}, {}, "launches " + launch.program + what}});
+    refuse_input({launch.file}, {}, "launches " + launch.program + what);
   };
   if (launch.program.starts_with("torchtitan"))
     fail(", which has its sizes in a configuration; give that TOML file, or the module in Python");
@@ -325,11 +319,9 @@ void refuse_other_programs(const Launch& launch) {
   // program's.
   constexpr std::size_t few = 3;
   if (launch.other_words < few || launch.other_words < launch.settings.size()) return;
-  throw InputError(
-      {{{launch.file},
-        {},
-        "launches " + launch.program + " with " + std::to_string(launch.other_words) +
-            " words of the form key=value, which is no training that is known; " + remedy()}});
+  refuse_input({launch.file}, {},
+               "launches " + launch.program + " with " + std::to_string(launch.other_words) +
+                   " words of the form key=value, which is no training that is known; " + remedy());
 }
 
 }  // namespace stepcast::launch

@@ -52,15 +52,7 @@ class Comparison {
     };
     // A missing group is something to see as well: no_index is no colour.
     sight.emplace_back(keys_[r], 0);
-    for (std::size_t k = 0; k < group_kinds; ++k)
-      see(graph_.group_of(static_cast<GroupKind>(k), Rank{r}));
-    for (const Stream direction : {Stream::to_host, Stream::from_host})
-      see(graph_.copies_of(direction, Rank{r}));
-    for (std::size_t c = 0; c < channels; ++c) {
-      const Channel channel{static_cast<std::uint8_t>(c)};
-      see(graph_.channel_of(Rank{r}, channel));
-      see(graph_.incoming_of(Rank{r}, channel));
-    }
+    graph_.each_of(Rank{r}, see);
   }
 
   /// Members of a group in any order, the ends of a channel in theirs; then the links by role.

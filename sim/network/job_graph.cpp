@@ -11,15 +11,6 @@ namespace {
 
 constexpr GroupPattern::Load whole_channel{0, 1};
 
-/// Kinds of group that some call of the job uses; the whole world is handled apart, it has no other
-/// instance.
-bool used(const std::vector<StageProgram>& programs, GroupKind kind) {
-  return std::ranges::any_of(programs, [kind](const StageProgram& p) {
-    return std::ranges::any_of(
-        p.calls, [kind](const StageCall& c) { return c.group == kind && !c.over_host_link(); });
-  });
-}
-
 /// Devices with one number share a full mesh.
 std::uint32_t mesh_of(const Fabric& fabric, DeviceId device) {
   const auto size = static_cast<std::uint32_t>(fabric.mesh_size());
@@ -95,7 +86,7 @@ JobGraph::JobGraph(const NetworkMapInput& input, bool world_alone, JobPeriod per
   for (std::size_t k = 0; k < group_kinds; ++k) {
     const auto kind = static_cast<GroupKind>(k);
     const bool left_out = kind == GroupKind::world && world_alone;
-    if (!left_out && used(input.programs, kind)) add_groups(kind);
+    if (!left_out && uses_group(input.programs, kind)) add_groups(kind);
   }
   // Objects get numbers in a fixed order, so that colours come out the same in every run.
   for (std::size_t c = 0; c < channels; ++c) add_channels(Channel{static_cast<std::uint8_t>(c)});

@@ -137,6 +137,19 @@ class JobGraph {
   /// Object of what a rank copies to its host, or from it, where there is a PCIe tree; no_index
   /// without one, and for a rank that copies nothing.
   std::uint32_t copies_of(Stream direction, Rank rank) const;
+  /// Groups in the order of their kinds, as a rank's tensor group is not its data group, then
+  /// copies and channels; no_index for what the rank has not.
+  template <class See>
+  void each_of(Rank rank, const See& see) const {
+    for (std::size_t k = 0; k < group_kinds; ++k) see(group_of(static_cast<GroupKind>(k), rank));
+    for (const Stream direction : {Stream::to_host, Stream::from_host})
+      see(copies_of(direction, rank));
+    for (std::size_t c = 0; c < channels; ++c) {
+      const Channel channel{static_cast<std::uint8_t>(c)};
+      see(channel_of(rank, channel));
+      see(incoming_of(rank, channel));
+    }
+  }
   /// Loads of a use: slots of the object's pattern, or slot 0 of a channel.
   std::span<const GroupPattern::Load> loads(const Use& use) const;
   /// Equal for uses with equal loads.

@@ -1,6 +1,5 @@
 #include "pattern_planner.hpp"
 
-#include <algorithm>
 #include <span>
 #include <utility>
 

@@ -93,8 +93,6 @@ class Refiner {
     colours_.links = number(link_signature_, colours_.link);
   }
 
-  /// Groups are seen in the order of their kinds, because a rank's tensor group is not its data
-  /// group.
   void see_ranks() {
     for (std::uint32_t r = 0; r < rank_signature_.size(); ++r) {
       std::uint64_t signature = mix(colours_.rank[r]);
@@ -102,15 +100,7 @@ class Refiner {
         // Each step mixes the last: here order counts.
         signature = mix(signature, object == no_index ? no_index : colours_.object[object]);
       };
-      for (std::size_t k = 0; k < group_kinds; ++k)
-        see(graph_.group_of(static_cast<GroupKind>(k), Rank{r}));
-      for (const Stream direction : {Stream::to_host, Stream::from_host})
-        see(graph_.copies_of(direction, Rank{r}));
-      for (std::size_t c = 0; c < channels; ++c) {
-        const Channel channel{static_cast<std::uint8_t>(c)};
-        see(graph_.channel_of(Rank{r}, channel));
-        see(graph_.incoming_of(Rank{r}, channel));
-      }
+      graph_.each_of(Rank{r}, see);
       rank_signature_[r] = signature;
     }
     colours_.ranks = number(rank_signature_, colours_.rank);

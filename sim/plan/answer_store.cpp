@@ -33,10 +33,8 @@ struct AnswerStore::Connection : SqliteFile {
     // Without a handle only the code says what was wrong.
     const std::string why =
         code == SQLITE_NOTADB || db == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(db);
-    throw InputError({Diagnostic{
-        {path},
-        {},
-        "cannot keep a search (" + why + "), allowed: a file of stepcast plan --store"}});
+    refuse_input({path}, {},
+                 "cannot keep a search (" + why + "), allowed: a file of stepcast plan --store");
   }
   void run(const std::string& sql) const {
     check(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr));
@@ -57,8 +55,7 @@ struct AnswerStore::Connection : SqliteFile {
 AnswerStore::AnswerStore(const std::string& path)
     : connection_{std::make_unique<Connection>(path)} {
   Connection& c = *connection_;
-  if (is_confined())
-    throw InputError({Diagnostic{{path}, {}, "is a file, and none is written here"}});
+  if (is_confined()) refuse_input({path}, {}, "is a file, and none is written here");
   c.check(
       sqlite3_open_v2(path.c_str(), &c.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr));
   sqlite3_busy_timeout(c.db, sqlite_patience_ms);
@@ -66,17 +63,16 @@ AnswerStore::AnswerStore(const std::string& path)
   c.run("BEGIN IMMEDIATE");
   const bool fresh = c.text("SELECT count(*) FROM sqlite_master") == "0";
   if (!fresh && c.text("PRAGMA application_id") != std::to_string(application))
-    throw InputError({Diagnostic{
-        {path}, {}, "is no store of a search, allowed: a file that stepcast plan --store wrote"}});
+    refuse_input({path}, {},
+                 "is no store of a search, allowed: a file that stepcast plan --store wrote");
   if (fresh) {
     c.run(table);
     c.run("PRAGMA application_id = " + std::to_string(application));
   }
   if (c.text("SELECT group_concat(sql, char(10)) FROM sqlite_master") != table)
-    throw InputError({Diagnostic{{path},
-                                 {},
-                                 "is a store of another version or damaged, allowed: one that this "
-                                 "version of stepcast plan --store wrote"}});
+    refuse_input({path}, {},
+                 "is a store of another version or damaged, allowed: one that this "
+                 "version of stepcast plan --store wrote");
   c.run("COMMIT");
   // Without a sync per answer a power cut may lose the last ones, never the file.
   c.run("PRAGMA synchronous = OFF");
@@ -91,11 +87,9 @@ std::optional<std::string> AnswerStore::find(const std::string& key) const {
   if (!connection_->step(statement)) return {};
   std::string text = statement.text(0);
   if (statement.whole(1) != sum_of(key, text))
-    throw InputError({Diagnostic{{connection_->path},
-                                 {},
-                                 "is damaged and left as it is: the answer " + key +
-                                     " was changed; allowed: another file, or a copy of this "
-                                     "one"}});
+    refuse_input({connection_->path}, {},
+                 "is damaged and left as it is: the answer " + key +
+                     " was changed; allowed: another file, or a copy of this one");
   return text;
 }
 

@@ -103,8 +103,7 @@ void describe_plan(Visitor& visitor, PlanSpec& spec, const Node*& search) {
                  between(1, most_points)});
   visitor.field(
       {"simulations", &spec.simulations,
-       "points that are simulated at most to prove that none is better, and again for the "
-       "frontier",
+       "points that are simulated at most to prove that none is better, and again for the frontier",
        between(1, most_points)});
   visitor.field({"placements", &spec.placements,
                  "points whose layers and recomputation an integer programme places",

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "stepcast/base/value_visitor.hpp"
+#include "stepcast/base/written_document.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 
 namespace stepcast {
@@ -97,13 +98,8 @@ std::string flow_text(const Node& node) {
   switch (node.kind) {
     case Node::Kind::null:
       return "null";
-    case Node::Kind::scalar: {
-      if (!node.quoted) return node.text;
-      std::string text = "'";
-      // YAML doubles a quote inside single quotes.
-      for (const char c : node.text) text += c == '\'' ? std::string("''") : std::string(1, c);
-      return text + "'";
-    }
+    case Node::Kind::scalar:
+      return node.quoted ? in_single_quotes(node.text) : node.text;
     case Node::Kind::list: {
       std::string text = "[";
       for (const Node& item : node.items) text += (text.size() > 1 ? ", " : "") + flow_text(item);

@@ -100,9 +100,8 @@ void PlanReader::take_plan() {
   root_.entries.erase(entry);
   // `plan: none` is a scenario without search.
   if (plan_.is_word("none")) return;
-  Section section(plan_, "plan", reading_);
-  describe_plan(section, space_.spec, listed_);
-  section.finish();
+  read_mapping(plan_, "plan", reading_,
+               [&](Visitor& v) { describe_plan(v, space_.spec, listed_); });
   find_baseline();
   // Both ends are well-formed by themselves; together they may leave nothing.
   const auto contradicts = [&](const auto& least, const auto& most, const char* name) {
@@ -373,7 +372,7 @@ void PlanReader::take_stalls() {
 /// Errors end the reading between its parts, because what comes next would only repeat them.
 PlanSpace PlanReader::read(const std::vector<std::int64_t>& devices) {
   if (root_.kind != Node::Kind::mapping)
-    throw InputError({{root_.place, {}, "holds no mapping, allowed: a scenario with plan:"}});
+    refuse_input(root_.place, {}, "holds no mapping, allowed: a scenario with plan:");
   take_plan();
   take_fast_keys();
   take_slow_keys(devices);
@@ -440,8 +439,7 @@ PlanSpace space_of(Node root, const std::string& path, const std::vector<std::st
 PlanSpace read_plan(const std::string& path, const std::vector<std::string>& overrides,
                     const std::vector<std::int64_t>& devices, const SearchPath& search) {
   if (path == "-")
-    throw InputError(
-        {{{}, "file name", "is '-', allowed: a file, which is read again to simulate"}});
+    refuse_input({}, "file name", "is '-', allowed: a file, which is read again to simulate");
   std::vector<std::string> own = overrides, warnings;
   if (auto launched = launched_base(path, own, devices, search, warnings)) {
     PlanSpace space = space_of(launched->root, path, own, devices, search);

@@ -49,4 +49,10 @@ std::string launch_refusal(const PlanSpace& space, const PlanPoint& point) {
   return std::string(runs_in_key) + ": " + kind + " has no way to say " + joined(keys);
 }
 
+bool has_launch_file(const PlanSpace& space, const PlanPoint& point) {
+  if (space.spec.runs_in != PlanSpec::RunsIn::any) return true;  // others were left out
+  const Scenario scenario = read_point(space, point, space.presets);
+  return export_launch(scenario, usual_export(scenario)).lacking.empty();
+}
+
 }  // namespace stepcast

@@ -29,5 +29,7 @@ class Launchable {
 
 /// The same of one point by itself.
 std::string launch_refusal(const PlanSpace& space, const PlanPoint& point);
+/// Whether a launch file of `plan.runs_in`, or of the usual framework of the hardware, starts it.
+bool has_launch_file(const PlanSpace& space, const PlanPoint& point);
 
 }  // namespace stepcast

@@ -1,6 +1,5 @@
 #include <Cbc_C_Interface.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "placement_columns.hpp"

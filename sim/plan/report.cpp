@@ -62,6 +62,10 @@ std::vector<std::string> differing_keys(const PlanSpace& space, const PlanPoint&
   return keys;
 }
 
+bool is_same(const PlanPoint& a, const PlanPoint& b) {
+  return a.strategy == b.strategy && a.placement.has_value() == b.placement.has_value();
+}
+
 /// Whether published pairs leave open which of the two is better.
 bool too_close(const PlanSpace& space, const PlanPoint& first, const PlanPoint& other,
                const std::vector<PublishedPair>& pairs) {
@@ -78,7 +82,8 @@ std::string row(const PlanSpace& space, const PlanPoint& p, std::size_t number, 
   return fmt::format(" {}{:>3} {:>9} {:>9} {:>9} {:>9} {:>6.1f} {:>7}  {}\n", close ? '~' : ' ',
                      number, p.simulated ? human(*p.simulated) : "-",
                      p.alone ? human(*p.alone) : "-", human(p.bound), human(p.estimate),
-                     p.peak.value() / gib, p.devices, strategy_text(space, p.strategy));
+                     p.peak.value() / gib, p.devices,
+                     strategy_text(space, p.strategy, p.placement));
 }
 
 const char* points_word(const PlanCounts& counts) {
@@ -233,29 +238,24 @@ std::size_t finalists_within(const PlanSpace& space, const PlanResult& result) {
 }
 
 /// The gap is told where there is one, because a best point is only as good as what was left
-/// unseen.
+/// unseen: points, and splits of layers where that search ended before its proof.
 std::string proof_text(const PlanSpace& space, const PlanResult& result) {
+  double widest = 0;
+  for (const PlanPoint& p : result.placed) widest = std::max(widest, p.placement->gap);
+  constexpr double least = 0.0005;  // it would read 0.0 %
+  const bool open = widest >= least;
+  const std::string splits =
+      open ? fmt::format("an uneven split of layers may be up to {:.1f}% faster", 100 * widest)
+           : "";
   if (result.proven)
-    return "No point of the space is better: every other one has a bound above it.";
+    return open ? "No point with even layers is better, by its bound; " + splits + "."
+                : "No point of the space is better: every other one has a bound above it.";
   const PlanPoint& winner = result.best.front();
   const double best = plan_score(space.spec, winner, *winner.simulated).value;
   const double gap = 1 - result.least_bound.value_or(best) / best;
   return fmt::format(
-      "Not proven: points that were not simulated have bounds down to {:.1f}% below it.",
-      100 * gap);
-}
-
-/// What was given up where the search for a placement of layers ended before its proof.
-std::string placement_gap_text(const PlanResult& result) {
-  double widest = 0;
-  for (const PlanPoint& p : result.placed) widest = std::max(widest, p.placement->gap);
-  constexpr double least = 0.0005;  // it would read 0.0 %
-  if (widest < least) return {};
-  return fmt::format(
-      "  The search for the best split of layers ended before its proof: one up to {:.1f}% faster "
-      "may "
-      "exist.\n",
-      100 * widest);
+      "Not proven: points that were not simulated have bounds down to {:.1f}% below it{}.",
+      100 * gap, open ? ", and " + splits : "");
 }
 
 std::string beaten_by(const FrontierEntry& entry) {
@@ -288,13 +288,26 @@ std::vector<FrontierEntry> frontier(const PlanResult& result) {
   return entries;
 }
 
+/// The best points; one that no balanced row shows, as its layers are placed, stands above them.
+std::vector<const PlanPoint*> shown_points(const PlanResult& result, const PlanPoint& winner,
+                                           std::size_t most) {
+  std::vector<const PlanPoint*> shown;
+  for (const PlanPoint& p : result.best)
+    if (shown.size() < most) shown.push_back(&p);
+  if (std::ranges::none_of(shown, [&](const PlanPoint* p) { return is_same(*p, winner); }))
+    shown.insert(shown.begin(), &winner);
+  return shown;
+}
+
 /// A placement counts only where it is really faster than the balance.
 const PlanPoint& best_point(const PlanSpace& space, const PlanResult& result) {
   if (!result.finalists.empty()) return result.finalists.front();
   const auto score = [&](const PlanPoint& p) { return plan_score(space.spec, p, *p.simulated); };
   const PlanPoint& balanced = result.best.front();
-  const bool placed = !result.placed.empty() && score(result.placed.front()) < score(balanced);
-  return placed ? result.placed.front() : balanced;
+  if (result.placed.empty()) return balanced;
+  const PlanPoint& placed = result.placed.front();
+  const bool faster = score(placed) < score(balanced) && !ties(score(balanced), score(placed));
+  return faster ? placed : balanced;
 }
 
 std::string plan_sentence(const PlanSpace& space, const PlanResult& result) {
@@ -325,16 +338,16 @@ std::string plan_table(const PlanSpace& space, const PlanResult& result, PlanDet
     if (!told.empty()) text += "  " + told + "\n";
   }
   text += "\n      simulated     alone     bound  estimate    GiB devices  strategy\n";
-  const std::size_t rows = std::min(all ? most_rows : brief_rows, result.best.size());
+  const auto shown = shown_points(result, winner, all ? most_rows : brief_rows);
   bool any_close = false;
-  for (std::size_t i = 0; i < rows; ++i) {
-    const bool close = too_close(space, result.best.front(), result.best[i], pairs);
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const bool close = too_close(space, *shown.front(), *shown[i], pairs);
     any_close = any_close || close;
-    text += row(space, result.best[i], i + 1, close);
+    text += row(space, *shown[i], i + 1, close);
   }
   if (any_close)
     text += "  ~ too close to the first to call, by published pairs that differ as they do\n";
-  text += "\n  " + proof_text(space, result) + "\n" + placement_gap_text(result);
+  text += "\n  " + proof_text(space, result) + "\n";
   if (all && result.rank_correlation)
     text += fmt::format("  Rank correlation of estimate and simulation over {} points: {:.3f}\n",
                         result.best.size(), *result.rank_correlation);

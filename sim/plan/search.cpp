@@ -3,6 +3,7 @@
 #include <limits>
 #include <memory>
 #include <sstream>
+#include <tuple>
 
 #include "answer_store.hpp"
 #include "compare.hpp"
@@ -86,6 +87,7 @@ class PlanSearch {
   void settle_frontier();
   bool search_around();
   void finish();
+  void settle_ties(std::vector<PlanPoint>& points) const;
   void explain_nothing();
   std::vector<PlanPoint> candidates_to_place() const;
   std::vector<PlanPoint> finalists() const;
@@ -302,11 +304,27 @@ void PlanSearch::finish() {
   }
   std::ranges::stable_sort(result_.best, {},
                            [&](const PlanPoint& p) { return score(p, *p.simulated); });
+  settle_ties(result_.best);
   result_.proven = left >= best();
   if (std::isfinite(left.value)) result_.least_bound = left.value;
   if (simulated.size() > 2)
     result_.rank_correlation = rank_correlation(places(estimates), places(simulated));
   result_.shortlist = points_;
+}
+
+/// Of points that take the same to a tenth of a percent the first is one that a launch file can
+/// start, then the one that needs least memory.
+void PlanSearch::settle_ties(std::vector<PlanPoint>& points) const {
+  const auto end = std::ranges::find_if(points, [&](const PlanPoint& p) {
+    return !ties(score(points.front(), *points.front().simulated), score(p, *p.simulated));
+  });
+  if (end - points.begin() < 2) return;
+  std::vector<std::tuple<bool, double, std::size_t>> order;
+  for (auto p = points.begin(); p != end; ++p)
+    order.emplace_back(!has_launch_file(space_, *p), p->peak.value(), order.size());
+  std::ranges::sort(order);
+  const std::vector<PlanPoint> before(points);
+  for (std::size_t i = 0; i < order.size(); ++i) points[i] = before[std::get<2>(order[i])];
 }
 
 /// The best points, and those that memory refuses and that may be better.
@@ -391,6 +409,7 @@ PlanResult PlanSearch::run() {
   // Tables of layers were not among the kinds that the enumeration asked.
   std::erase_if(result_.placed,
                 [&](const PlanPoint& p) { return !launch_refusal(space_, p).empty(); });
+  settle_ties(result_.placed);
   begin_phase("running the finalists and the baseline");
   if (space_.spec.seeds > 0)
     result_.finalists = run_finalists(space_, search_, workers_, finalists(), store_.get(),

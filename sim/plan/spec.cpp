@@ -85,6 +85,12 @@ PlanScore plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time)
   return {time.value()};
 }
 
+bool ties(const PlanScore& best, const PlanScore& other) {
+  constexpr double rounding = 5e-4;
+  const auto near = [](double a, double b) { return std::abs(b - a) <= rounding * std::abs(a); };
+  return near(best.value, other.value) && near(best.then, other.then);
+}
+
 Seconds best_time(const PlanPoint& point) {
   for (const std::optional<Seconds>& time : {point.simulated, point.alone, point.unit_bound})
     if (time) return *time;

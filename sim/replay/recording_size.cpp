@@ -55,14 +55,13 @@ double least_entries(const StageProgram& program, const StageOrder& order) {
 
 void refuse_long_recording(double entries) {
   if (entries <= static_cast<double>(most_recorded_entries)) return;
-  throw InputError({Diagnostic{
-      {},
-      {},
-      "the run is too long to record: it has " +
-          std::to_string(static_cast<std::uint64_t>(entries)) + " entries or more, which take " +
-          human(Bytes{entries * static_cast<double>(sizeof(Recording::Entry))}) +
-          " of memory, allowed: " + std::to_string(most_recorded_entries) +
-          " entries; simulate fewer steps, micro-batches or ranks apart from each other"}});
+  refuse_input({}, {},
+               "the run is too long to record: it has " +
+                   std::to_string(static_cast<std::uint64_t>(entries)) +
+                   " entries or more, which take " +
+                   human(Bytes{entries * static_cast<double>(sizeof(Recording::Entry))}) +
+                   " of memory, allowed: " + std::to_string(most_recorded_entries) +
+                   " entries; simulate fewer steps, micro-batches or ranks apart from each other");
 }
 
 /// Known before anything is simulated, so that nobody waits for a refusal.

@@ -4,7 +4,6 @@
 #include <map>
 #include <tuple>
 
-#include "stepcast/base/errors.hpp"
 #include "stepcast/sim/replay/spread.hpp"
 
 namespace stepcast {

@@ -34,6 +34,9 @@ std::string framework_line(const Scenario& scenario) {
   std::string text = "  framework  " + framework.label;
   if (!framework.recipe.empty()) text += ", recipe " + framework.recipe;
   if (framework.assumed) text += ", assumed; --set framework=...";
+  if (!framework.vendor.empty())
+    text += fmt::format(", whose code runs on devices of {} alone: these are assumed to do as well",
+                        framework.vendor);
   if (!framework.left_out.empty())
     text += fmt::format("; {} of its keys left out (--keys)", framework.left_out.size());
   return text + "\n";

@@ -209,8 +209,7 @@ std::string experts_line(const Forecast& forecast) {
   const ExpertForecast& e = *forecast.experts;
   std::string text = fmt::format(
       "  expert load    {:>9.2f}x    fullest rank over mean (fullest expert {:.2f}x): {} of "
-      "products "
-      "a step\n",
+      "products a step\n",
       e.rank_imbalance, e.expert_imbalance, human(e.cost));
   if (e.dropped > 0) text += fmt::format("  {:<25}    {:.1f}% dropped\n", "", 100 * e.dropped);
   if (e.copied > Bytes{0})
@@ -298,11 +297,10 @@ std::string spread_lines(const Forecast& forecast) {
   text += fmt::format("  seeds          {:>10}    mean {}, p10 {}, p50 {}, p90 {}\n", s.count,
                       time(s.step_time.mean), time(s.step_time.p10), time(s.step_time.p50),
                       time(s.step_time.p90));
-  return text + fmt::format(
-                    "  {:<25}    efficiency mean {:.1f}%, p10 {:.1f}%, p50 {:.1f}%, p90 "
-                    "{:.1f}%\n",
-                    "", 100 * s.efficiency.mean, 100 * s.efficiency.p10, 100 * s.efficiency.p50,
-                    100 * s.efficiency.p90);
+  return text +
+         fmt::format("  {:<25}    efficiency mean {:.1f}%, p10 {:.1f}%, p50 {:.1f}%, p90 {:.1f}%\n",
+                     "", 100 * s.efficiency.mean, 100 * s.efficiency.p10, 100 * s.efficiency.p50,
+                     100 * s.efficiency.p90);
 }
 
 std::string headline(const Scenario& scenario, const Forecast& forecast, const Paint& paint) {

@@ -31,10 +31,9 @@ std::vector<ToolRow> read_tools() {
     const auto number = [&](std::size_t cell) {
       const auto value = cell < cells.size() ? parse_number(cells[cell]) : std::nullopt;
       if (!value || *value < 0)
-        throw InputError({Diagnostic{{name, records[i].line},
-                                     {},
-                                     "has no number from 0, allowed: "
-                                     "vendor,tool,context_bytes,communicator_bytes,kept,source"}});
+        refuse_input({name, records[i].line}, {},
+                     "has no number from 0, allowed: "
+                     "vendor,tool,context_bytes,communicator_bytes,kept,source");
       return *value;
     };
     rows.push_back({cells.front(), cells.at(1), number(2), number(3), number(4)});

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
+
+#include "stepcast/sim/report/intervals.hpp"
 
 namespace stepcast {
 namespace {
@@ -14,37 +15,11 @@ constexpr const char* header =
     "Bubble,Communication(Not Overlapped and Exclude Receive),Preparing,DP Index,PP Index,"
     "TP Index\n";
 
-struct Interval {
-  double from, to;
-};
-using Intervals = std::vector<Interval>;
-
-/// The same points, in order and apart from each other.
-Intervals united(Intervals intervals) {
-  std::ranges::stable_sort(intervals, {}, &Interval::from);
-  Intervals result;
-  for (const Interval& i : intervals) {
-    if (i.to <= i.from) continue;
-    if (!result.empty() && i.from <= result.back().to) {
-      result.back().to = std::max(result.back().to, i.to);
-    } else {
-      result.push_back(i);
-    }
-  }
-  return result;
-}
-
 Intervals inside(const Intervals& intervals, const Interval& step) {
   Intervals result;
   for (const Interval& i : intervals)
     result.push_back({std::max(i.from, step.from), std::min(i.to, step.to)});
   return united(std::move(result));
-}
-
-double length(const Intervals& intervals) {
-  double sum = 0;
-  for (const Interval& i : intervals) sum += i.to - i.from;
-  return sum;
 }
 
 /// Both are in order and apart.
@@ -152,6 +127,26 @@ std::string stage_row(std::size_t step, const std::vector<Rank>& ranks, const Ro
 }
 
 }  // namespace
+
+Intervals united(Intervals intervals) {
+  std::ranges::stable_sort(intervals, {}, &Interval::from);
+  Intervals result;
+  for (const Interval& i : intervals) {
+    if (i.to <= i.from) continue;
+    if (!result.empty() && i.from <= result.back().to) {
+      result.back().to = std::max(result.back().to, i.to);
+    } else {
+      result.push_back(i);
+    }
+  }
+  return result;
+}
+
+double length(const Intervals& intervals) {
+  double sum = 0;
+  for (const Interval& i : intervals) sum += i.to - i.from;
+  return sum;
+}
 
 std::string step_trace_csv(const Scenario& scenario, const RecordedRun& run) {
   const RankClasses& classes = run.network.classes;

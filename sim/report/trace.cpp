@@ -216,8 +216,7 @@ void TraceWriter::names(std::uint32_t c) {
         c + 1, t, thread_names[t]);
     event(
         "{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"thread_sort_index\",\"args\":{{\"sort_"
-        "index\":"
-        "{}}}}}",
+        "index\":{}}}}}",
         c + 1, t, t);
   }
 }

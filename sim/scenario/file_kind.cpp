@@ -107,11 +107,9 @@ std::optional<FileKind> file_kind(const Node& root) {
 void require_kind(std::optional<FileKind> kind, FileKind wanted, const std::string& path) {
   if (!kind || *kind == wanted) return;
   if (*kind == FileKind::check && wanted == FileKind::scenario) return;
-  throw InputError(
-      {{{path},
-        {},
-        "is " + std::string(info(*kind).noun) + ", give " + std::string(info(wanted).wanted) +
-            "; " + std::string(info(*kind).command)}});
+  refuse_input({path}, {},
+               "is " + std::string(info(*kind).noun) + ", give " +
+                   std::string(info(wanted).wanted) + "; " + std::string(info(*kind).command));
 }
 
 void describe_scenario_file(Visitor& visitor) {

@@ -25,7 +25,7 @@ struct FrameworkText {
     const Node *set = nullptr, *when = nullptr;
     std::string source;
   };
-  std::string extends, name, from, before, version, recipe;
+  std::string extends, name, vendor, from, before, version, recipe;
   std::vector<Rule> rules;
   const Node* recipes = nullptr;
 };
@@ -57,6 +57,9 @@ void describe(Visitor& visitor, FrameworkText& text, WrittenIn where) {
   const bool file = where == WrittenIn::file;
   visitor.field({"extends", &text.extends, "the framework whose rules hold for other keys"});
   visitor.field({"name", &text.name, "name of the framework, without its version"});
+  visitor.field({"vendor", &text.vendor,
+                 "device.vendor whose devices alone its code runs on; empty: any, or that of what "
+                 "it extends"});
   // A file says which versions it is for, a scenario which of them runs.
   if (file)
     visitor.section("versions", "for which it is", [&](Visitor& v) {
@@ -96,9 +99,8 @@ class FrameworkMappings {
   /// The mapping of a scenario.
   std::optional<Framework> in_scenario(const Node& mapping) {
     FrameworkText text;
-    Section section{mapping, "framework", reading_};
-    describe(section, text, WrittenIn::scenario);
-    section.finish();
+    read_mapping(mapping, "framework", reading_,
+                 [&](Visitor& v) { describe(v, text, WrittenIn::scenario); });
     auto framework = whole(text, mapping);
     if (!framework) return {};
     const bool own = !text.rules.empty() || text.recipes != nullptr;
@@ -184,6 +186,7 @@ class FrameworkMappings {
       if (!text.extends.empty() && text.name != framework.name) renamed_ = framework.name;
       framework.name = text.name;
     }
+    if (!text.vendor.empty()) framework.vendor = text.vendor;
     write_rules(text.rules, "framework.rules.", {}, rules_.emplace_back());
     recipes_.emplace_back();
     if (text.recipes != nullptr)
@@ -227,9 +230,8 @@ class FrameworkMappings {
     FrameworkText::Rule flags;
     std::vector<FrameworkText::Rule> rules;
     std::vector<std::string> models;
-    Section section{entry.value, path, reading_};
-    describe_recipe(section, models, flags, rules);
-    section.finish();
+    read_mapping(entry.value, path, reading_,
+                 [&](Visitor& v) { describe_recipe(v, models, flags, rules); });
     // `recipe: none` must stay sayable.
     if (entry.key == "none")
       fail(entry.place, path, "is the word for no recipe, allowed: another name");

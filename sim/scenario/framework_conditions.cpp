@@ -6,7 +6,7 @@
 #include "stepcast/base/judge_keys.hpp"
 #include "stepcast/base/known_keys.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/scenario/draft.hpp"
+#include "stepcast/sim/scenario/file_kind.hpp"
 
 namespace stepcast {
 namespace {
@@ -32,11 +32,6 @@ bool may_set(const std::string& key) {
   // question itself.
   const bool known = std::ranges::find(set_sections, section) != set_sections.end();
   return key == own_wait || (known && std::ranges::find(kept_keys, key) == kept_keys.end());
-}
-
-void describe_keys(Visitor& visitor) {
-  ScenarioDraft draft;
-  describe(visitor, draft);
 }
 
 /// A verdict is asked for every mapping and every value below `node`.
@@ -71,7 +66,7 @@ class RuleReader {
       for (const WrittenRule& rule : written) ask(rule);
     // One walk judges all keys: a walk over the description of a scenario takes longer than all
     // else here.
-    judge_keys(describe_keys, verdicts_);
+    judge_keys(describe_scenario_file, verdicts_);
     for (const KeyVerdict& verdict : verdicts_) judged_[{verdict.value, verdict.path}] = &verdict;
     std::vector<std::vector<FrameworkRule>> rules(files.size());
     for (std::size_t i = 0; i < files.size(); ++i)
@@ -132,7 +127,7 @@ class RuleReader {
       return;
     }
     if (found.kind != KeyVerdict::Kind::field)
-      return report(place, path + key, wrong_assignment(describe_keys, key, value));
+      return report(place, path + key, wrong_assignment(describe_scenario_file, key, value));
     if (!may_set(key))
       return report(place, path + key,
                     "is no key of a framework, allowed: keys of " +
@@ -175,7 +170,7 @@ class RuleReader {
       return {};
     }
     if (found.kind == KeyVerdict::Kind::unknown && !counts)
-      return wrong_assignment(describe_keys, key, value);
+      return wrong_assignment(describe_scenario_file, key, value);
     const bool alone = named.values.size() == 1 && !named.others;
     const auto numbers = [&] { return counts || takes(key, one_); };
     const auto may_lack = [&] { return takes(key, none_); };
@@ -208,7 +203,7 @@ class RuleReader {
     std::vector<KeyVerdict> own;
     if (known == judged_.end()) {
       own.push_back({key, &value});
-      judge_keys(describe_keys, own);
+      judge_keys(describe_scenario_file, own);
     }
     const KeyVerdict& found = known == judged_.end() ? own.front() : *known->second;
     return found.kind == KeyVerdict::Kind::field && found.wrong.empty();

@@ -201,10 +201,10 @@ void check_framework_file(const std::string& path, const SearchPath& search) {
     // A version must lead to one file: import picks it by the version that a script says.
     if (!overlap(framework, *other)) continue;
     const Node root = load_document(path, search);
-    throw InputError({{place_of(root, "framework.versions"), "framework.versions",
-                       "overlap those of " + file.filename().string() + " (" + other->from +
-                           (other->before.empty() ? " on" : " to before " + other->before) +
-                           "), allowed: versions that no other file of the framework is for"}});
+    refuse_input(place_of(root, "framework.versions"), "framework.versions",
+                 "overlap those of " + file.filename().string() + " (" + other->from +
+                     (other->before.empty() ? " on" : " to before " + other->before) +
+                     "), allowed: versions that no other file of the framework is for");
   }
 }
 

@@ -109,10 +109,9 @@ void report_circles_of(const Rules& rules, const std::string& path, Reading& rea
     // Ends with the key that it began with, so that the circle can be read off.
     for (std::size_t i = 1; i <= circle.size(); ++i)
       text.append(i > 1 ? ", which asks for " : " asks for ").append(circle[i % circle.size()]);
-    reading.report(rule->value.place, path,
-                   "goes in a circle: " + text +
-                       ", allowed: conditions of keys that are known "
-                       "before");
+    reading.report(
+        rule->value.place, path,
+        "goes in a circle: " + text + ", allowed: conditions of keys that are known before");
   }
 }
 

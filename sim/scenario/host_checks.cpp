@@ -70,8 +70,7 @@ void check_attention_alone(const TrainingSpec& training, Checks& checks) {
   if (training.offload_activations) return;
   checks.require(
       training.recompute != TrainingSpec::Recompute::full, "training.offload.activations",
-      "is attention, which training.recompute full does not keep, allowed: a part from 0 "
-      "to 1");
+      "is attention, which training.recompute full does not keep, allowed: a part from 0 to 1");
   checks.require(!training.adapters.any(), "training.offload.activations",
                  "is attention but training.adapters keep inputs of their own, allowed: a part "
                  "from 0 to 1");
@@ -103,8 +102,7 @@ void check_offload(const Scenario& scenario, Checks& checks) {
   if (training.offload_store == TrainingSpec::OffloadStore::storage) {
     checks.require_use(
         training.offload_optimizer || training.offload_experts, "training.offload.store",
-        "is storage but no states live on the host, allowed: memory, or optimizer or "
-        "experts true");
+        "is storage but no states live on the host, allowed: memory, or optimizer or experts true");
     check_drives(scenario.cluster.host, "cluster.host", checks);
     for (std::size_t k = 0; k < kinds.size(); ++k) check_drives(kinds[k].host, of_kind(k), checks);
   }

@@ -48,10 +48,8 @@ void check_matters(const WorkloadSpec& workload, Checks& checks) {
                         const std::string& allowed) {
     checks.require_use(
         unset, "moe.routing." + key,
-        "is " + is +
-            " but ep is 1: a rank computes the tokens of all experts, allowed: " + allowed +
-            ", or ep > 1, moe.capacity_factor or "
-            "training.offload.active_experts routed");
+        "is " + is + " but ep is 1: a rank computes the tokens of all experts, allowed: " +
+            allowed + ", or ep > 1, moe.capacity_factor or training.offload.active_experts routed");
   };
   idle(routing.layers == RoutingSpec::Layers::shared, "layers", "own", "shared");
   idle(!routing.lifetime, "lifetime", "given", "none");

@@ -75,9 +75,7 @@ void read_beside_config(const Node& root, ModelSpec& model, Reading& reading) {
   const ModelSpec config = model;
   // The config gave all that is required: a partial reading misses nothing.
   Reading partial{.partial = true};
-  Section section{beside, "model", partial};
-  describe(section, model);
-  section.finish();
+  read_mapping(beside, "model", partial, [&](Visitor& v) { describe(v, model); });
   // Describing an absent section resets it, and the config's part has to survive that.
   if (beside.find("moe") == nullptr) model.moe = config.moe;
   if (beside.find("linear_attention") == nullptr) model.linear = config.linear;

@@ -141,7 +141,7 @@ void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft
   const std::optional<Node> replaced = with_platform(root, "cluster.");
   const Node& all = replaced ? *replaced : root;
   const auto read_keys = [&](const Node& keys) {
-    read_mapping(keys, reading, [&](Visitor& visitor) { describe(visitor, draft); });
+    read_mapping(keys, {}, reading, [&](Visitor& visitor) { describe(visitor, draft); });
   };
   // Keys that the graph says are taken out before the rest is read, with an error for each.
   if (draft.names_graph)

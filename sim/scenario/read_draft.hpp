@@ -4,14 +4,6 @@
 /// Private to sim/scenario/: documents become drafts.
 namespace stepcast {
 
-/// Reads one mapping through its description, and reports keys that it does not name.
-template <class Describe>
-void read_mapping(const Node& root, Reading& reading, const Describe& body) {
-  Section section{root, {}, reading};
-  body(section);
-  section.finish();
-}
-
 inline void append_errors(Reading& reading, const InputError& error) {
   reading.diagnostics.insert(reading.diagnostics.end(), error.diagnostics().begin(),
                              error.diagnostics().end());

@@ -56,10 +56,9 @@ std::string platform_file_text(const std::string& file) {
   const bool large = size_of(file) > most;
   std::optional<std::string> text = large ? std::nullopt : bytes_of(file);
   if (!text)
-    throw InputError({{Place{file},
-                       {},
-                       std::string(large ? "is larger than 64 MiB" : "cannot be read") +
-                           ", allowed: a platform file of SimGrid (XML)"}});
+    refuse_input(Place{file}, {},
+                 std::string(large ? "is larger than 64 MiB" : "cannot be read") +
+                     ", allowed: a platform file of SimGrid (XML)");
   return *std::move(text);
 }
 

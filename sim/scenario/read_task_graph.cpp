@@ -80,17 +80,15 @@ void read_task_graph(const Node& root, const SearchPath& search, ScenarioDraft& 
   CollectiveChoice& algorithms = scenario.workload.communication.algorithms;
   const Node* said = root.find("communication");
   if (const Node* chosen = folder && said != nullptr ? said->find("algorithm") : nullptr) {
-    Section section{*chosen, "communication.algorithm", reading};
-    describe(section, algorithms);
-    section.finish();
+    read_mapping(*chosen, "communication.algorithm", reading,
+                 [&](Visitor& v) { describe(v, algorithms); });
   } else {
     algorithms = graph.algorithms;
   }
   // A graph remembers the stalls of its run; the scenario may replace them, wholly.
   if (graph.stalls && root.find("stalls") == nullptr) {
-    Section section{*graph.stalls, "stalls", reading};
-    describe(section, scenario.stalls);
-    section.finish();
+    read_mapping(*graph.stalls, "stalls", reading,
+                 [&](Visitor& v) { describe(v, scenario.stalls); });
   }
   scenario.workload.training.micro_batch = graph.micro_batch;
   scenario.workload.training.global_batch = graph.global_batch;

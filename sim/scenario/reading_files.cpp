@@ -72,11 +72,6 @@ void suggest_preset(Diagnostic& d) {
   d.message += " such as {extends: " + file + "}";
 }
 
-void describe_draft(Visitor& visitor) {
-  ScenarioDraft draft;
-  describe(visitor, draft);
-}
-
 /// A word where a mapping is wanted, that one key in it takes: `schedule: 1f1b`.
 void suggest_inner(Diagnostic& d) {
   constexpr std::string_view begin = "is '", middle = "', allowed: a mapping of ";
@@ -94,7 +89,7 @@ void suggest_inner(Diagnostic& d) {
   for (std::string key; keys >> key;) {
     if (key.ends_with(',')) key.pop_back();
     const std::string path = d.path + "." + key;
-    if (wrong_assignment(describe_draft, path, word).empty()) takers.push_back(path);
+    if (wrong_assignment(describe_scenario_file, path, word).empty()) takers.push_back(path);
   }
   if (takers.size() == 1) d.message += "; did you mean " + takers.front() + "?";
 }
@@ -110,7 +105,7 @@ void suggest_namesake(Diagnostic& d) {
   std::vector<std::string> found;
   add_paths(std::string_view(d.path).substr(d.path.rfind('.') + 1), found);
   std::erase_if(found, [&](const std::string& path) {
-    return path == d.path || !wrong_assignment(describe_draft, path, value).empty();
+    return path == d.path || !wrong_assignment(describe_scenario_file, path, value).empty();
   });
   if (found.size() == 1) d.message += "; did you mean " + found.front() + "?";
 }
@@ -120,6 +115,28 @@ void keep_shallowest(std::vector<std::string>& paths) {
   const auto depth = [](const std::string& path) { return std::ranges::count(path, '.'); };
   const auto least = depth(*std::ranges::min_element(paths, {}, depth));
   std::erase_if(paths, [&](const std::string& path) { return depth(path) > least; });
+}
+
+/// A path with its dots and dashes as one underscore each: `parallel__tp`, `parallel-tp`.
+std::string flat(const std::string& path) {
+  std::string text;
+  for (const char c : path) {
+    const bool joint = c == '.' || c == '-' || c == '_';
+    if (!joint || !text.ends_with('_')) text += joint ? '_' : c;
+  }
+  return text;
+}
+
+/// `parallel_tp` was meant as a path.
+void suggest_dots(Diagnostic& d) {
+  if (!d.message.starts_with("is not a known key") || d.path.find('.') != std::string::npos) return;
+  const std::string all = flat(d.path);
+  for (std::size_t at = all.find('_'); at != std::string::npos; at = all.find('_', at + 1)) {
+    std::vector<std::string> found;
+    add_paths(std::string_view(all).substr(at + 1), found);
+    for (const std::string& path : found)
+      if (flat(path) == all) d.message = "is not a known key; did you mean " + path + "?";
+  }
 }
 
 /// A part of a part of another section: its size is none of a model.
@@ -138,6 +155,7 @@ void suggest_paths(Reading& reading) {
     if (d.path == "cluster" || d.path == "model") suggest_preset(d);
     suggest_inner(d);
     suggest_namesake(d);
+    suggest_dots(d);
     if (!d.message.starts_with(unknown)) continue;
     std::vector<std::string> found;
     const std::string name = d.path.substr(d.path.rfind('.') + 1);

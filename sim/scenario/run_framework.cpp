@@ -313,6 +313,8 @@ class FrameworkRun {
     run->id = framework_.id;
     run->label = framework_.label();
     run->file = framework_.file;
+    const std::string& vendor = framed_.draft.scenario.cluster.device.vendor;
+    if (vendor != "unknown" && vendor != framework_.vendor) run->vendor = framework_.vendor;
     run->recipe = recipe_;
     run->assumed = framework_.assumed;
     const auto key = [](const FrameworkRule& rule, const std::string& why) {

@@ -24,8 +24,8 @@ void require_mapping(const Node& root) {
   const char* what = root.kind == Node::Kind::null   ? "is empty"
                      : root.kind == Node::Kind::list ? "is a list"
                                                      : "is a single value";
-  throw InputError(
-      {{root.place, {}, std::string(what) + ", allowed: a mapping that begins with stepcast: 1"}});
+  refuse_input(root.place, {},
+               std::string(what) + ", allowed: a mapping that begins with stepcast: 1");
 }
 
 /// A document that must be a mapping, with its overrides; every wrong override is reported.
@@ -194,7 +194,7 @@ ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>
   ClusterSpec cluster;
   // A platform file says links and routes itself, in place of what the preset had.
   const std::optional<Node> replaced = with_platform(root, {});
-  read_mapping(replaced ? *replaced : root, reading,
+  read_mapping(replaced ? *replaced : root, {}, reading,
                [&](Visitor& visitor) { describe(visitor, cluster); });
   read_platform_file(root, search, {}, cluster, reading);
   Checks checks{root, reading};
@@ -209,7 +209,7 @@ void check_cluster_part(const std::string& path, const SearchPath& search) {
   const Node root =
       load(read_document_text(path, search), path, {}, search, FileKind::cluster, reading);
   ClusterSpec cluster;
-  read_mapping(root, reading, [&](Visitor& visitor) { describe(visitor, cluster); });
+  read_mapping(root, {}, reading, [&](Visitor& visitor) { describe(visitor, cluster); });
   throw_if_wrong(reading);
 }
 
@@ -219,13 +219,12 @@ ModelSpec read_model(const std::string& path, const SearchPath& search, const st
   if (path.ends_with(".json"))
     return read_hugging_face(find_file(path, {}, search).value_or(path), as);
   if (!as.empty())
-    throw InputError(
-        {{{}, "--as", "is for a Hugging Face config.json, whose model_type it replaces"}});
+    refuse_input({}, "--as", "is for a Hugging Face config.json, whose model_type it replaces");
   const Node root =
       load(read_document_text(path, search), path, {}, search, FileKind::model, reading);
   std::string config;
   std::size_t source = ScenarioDraft::from_keys;
-  read_mapping(root, reading,
+  read_mapping(root, {}, reading,
                [&](Visitor& visitor) { describe_model(visitor, model, config, source); });
   if (source == ScenarioDraft::from_config && reading.diagnostics.empty()) {
     read_config(root, "hf_config", config, model, search, reading);

@@ -28,7 +28,7 @@ SearchPath default_search_path(const std::vector<std::string>& presets) {
   SearchPath search;
   for (const std::string& directory : presets) {
     if (!is_folder(directory)) {
-      throw InputError({Diagnostic{{directory}, {}, "is no folder, allowed: a folder of presets"}});
+      refuse_input({directory}, {}, "is no folder, allowed: a folder of presets");
     }
     search.directories.emplace_back(directory);
   }

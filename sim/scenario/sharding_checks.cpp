@@ -284,8 +284,7 @@ void check_update(const WorkloadSpec& workload, bool synthetic, Checks& checks) 
         !half || !workload.runtime.passes(pass) || workload.runtime.passes(UpdatePass::cast),
         "runtime.update",
         "names " + std::string(update_passes[static_cast<std::size_t>(pass)]) +
-            " of FP32 gradients but communication.gradient.precision is bf16, allowed: "
-            "with cast");
+            " of FP32 gradients but communication.gradient.precision is bf16, allowed: with cast");
 }
 
 /// The statements of an optimizer that is not fused pass over FP32 states.

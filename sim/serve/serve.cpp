@@ -14,8 +14,8 @@ void serve_page(const ServeSettings& settings, const std::function<void(int port
       reinterpret_cast<ServeHttp*>(module_entry("http", "stepcast_serve_http", http_fingerprint()));
   Api api{settings.worker, settings.folders};
   if (!serve_http(settings, api, ready))
-    throw InputError({Diagnostic{
-        {}, "--port", "is not free on " + settings.host + ", allowed: another one, or 0 for any"}});
+    refuse_input({}, "--port",
+                 "is not free on " + settings.host + ", allowed: another one, or 0 for any");
 }
 
 }  // namespace stepcast

@@ -75,7 +75,7 @@ async function importLaunch() {
   said.textContent = 'reading ...';
   const reply = await call('import', body).catch(() => ({ error: 'no answer' }));
   said.textContent = '';
-  const lines = reply.status === 200 ? reply.warnings || [] : (reply.errors || [{ text: reply.error }]).map(error => error.text);
+  const lines = reply.status === 200 ? (reply.warnings || []).map(spoken) : errorsOf(reply).map(error => error.text);
   lines.forEach(line => element(said, 'p', {}, line.replace(/^-:(\d+):\d+: /, 'line $1: ').replace(/^-: /, '')));
   if (reply.status !== 200) return;
   element(said, 'p', {}, 'Taken: the scenario above is what the launch says, and the controls turn it.');

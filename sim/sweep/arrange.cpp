@@ -16,7 +16,7 @@ struct Column {
 };
 
 [[noreturn]] void refuse(const char* option, const std::string& message) {
-  throw InputError({Diagnostic{{}, option, message}});
+  refuse_input({}, option, message);
 }
 
 bool more_is_better(const std::string& name) {

@@ -13,7 +13,7 @@ struct Filter {
 };
 
 [[noreturn]] void refuse(const std::string& text, const std::string& message) {
-  throw InputError({Diagnostic{{}, "--filter", "'" + text + "' " + message}});
+  refuse_input({}, "--filter", "'" + text + "' " + message);
 }
 
 Filter parse(const std::string& text, const std::vector<PointValue>& values) {

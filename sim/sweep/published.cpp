@@ -34,8 +34,8 @@ std::vector<PublishedRow> published_rows(const fs::path& file) {
     const auto devices = cells.size() == 6 ? parse_count(cells[2]) : std::nullopt;
     const auto rate = cells.size() == 6 ? parse_number(cells[3]) : std::nullopt;
     if (!devices || !rate || *devices <= 0 || *rate <= 0)
-      throw InputError({{Place{file.string(), record.line, 1}, "",
-                         "is not curve,scaling,devices,rate,file,source"}});
+      refuse_input(Place{file.string(), record.line, 1}, "",
+                   "is not curve,scaling,devices,rate,file,source");
     rows.push_back(
         {cells[0], cells[1], cells[4], cells[5], static_cast<std::int64_t>(*devices), *rate});
   }

@@ -166,9 +166,7 @@ std::optional<std::string> base_file(const Node& root, const std::string& base,
 std::optional<std::string> read_keys(const Node& root, Sweep& sweep, bool& weak,
                                      const SearchPath& search, Reading& reading) {
   SweepFile file;
-  Section section{root, {}, reading};
-  describe(section, file);
-  section.finish();
+  read_mapping(root, {}, reading, [&](Visitor& v) { describe(v, file); });
   sweep.name = file.name.empty() ? name_of_file(root.place.file) : file.name;
   weak = file.weak;
   AxisReader axes{sweep, reading};

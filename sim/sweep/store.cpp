@@ -70,9 +70,7 @@ std::string put_text() {
     updates += fmt::format("{0}\"{1}\" = excluded.\"{1}\"", updates.empty() ? "" : ", ", column);
   return fmt::format(
       "INSERT INTO points ({}, sum) VALUES ({}) ON CONFLICT (key, version, fingerprint) DO UPDATE "
-      "SET "
-      "{} "
-      "WHERE (excluded.sweep, excluded.point) < (points.sweep, points.point)",
+      "SET {} WHERE (excluded.sweep, excluded.point) < (points.sweep, points.point)",
       columns(), places, updates);
 }
 
@@ -81,9 +79,7 @@ std::string put_text() {
 struct Store::Connection : SqliteFile {
   using SqliteFile::SqliteFile;
 
-  [[noreturn]] void refuse(const std::string& message) const {
-    throw InputError({Diagnostic{{path}, {}, message}});
-  }
+  [[noreturn]] void refuse(const std::string& message) const { refuse_input({path}, {}, message); }
   [[noreturn]] void refuse(int code) const {
     switch (code & 0xff) {
       case SQLITE_READONLY:
@@ -405,11 +401,10 @@ std::vector<PointResult> Store::rows(const std::string& where) const {
                                 "\n) ORDER BY sweep, point, key, version, fingerprint");
   if (statement.code() == SQLITE_ERROR || !statement.single() || !statement.reads_only()) {
     const std::string why = statement.single() ? sqlite3_errmsg(connection_->db) : "more than one";
-    throw InputError({Diagnostic{{},
-                                 "--where",
-                                 fmt::format("'{}' is no expression ({}), allowed: columns of the "
-                                             "CSV compared with values, \"mfu > 0.4 AND tp = 8\"",
-                                             where, why)}});
+    refuse_input({}, "--where",
+                 fmt::format("'{}' is no expression ({}), allowed: columns of the "
+                             "CSV compared with values, \"mfu > 0.4 AND tp = 8\"",
+                             where, why));
   }
   connection_->check(statement.code());
   std::vector<PointResult> rows;

@@ -58,11 +58,10 @@ void keep_tokens(Node& root, double tokens_per_device) {
   const double batch = tokens_per_device * *devices / sequence;
   const double whole = std::round(batch);
   if (whole < 1 || std::abs(batch - whole) > 1e-9 * batch) {
-    throw InputError({Diagnostic{
-        {},
-        "sweep.keep",
+    refuse_input(
+        {}, "sweep.keep",
         fmt::format("{} tokens per device are {} sequences on {} devices, allowed: a whole number",
-                    shortest(tokens_per_device), shortest(batch), shortest(*devices))}});
+                    shortest(tokens_per_device), shortest(batch), shortest(*devices)));
   }
   const Place place{"keep"};
   set_value(root, "training.global_batch",

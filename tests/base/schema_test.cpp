@@ -134,7 +134,7 @@ json any(const json& a, const json& b) { return {{"anyOf", json::array({a, b})}}
 /// A count between the limits, or with a suffix.
 json count(double least, double most) {
   return any({{"type", "integer"}, {"minimum", least}, {"maximum", most}},
-             text(number + "([kKMGTPE]|[KMGTPE]i)$"));
+             text(number + "([MGTPE]|[KMGTPE]i)$"));
 }
 
 TEST(Schema, EveryTypeOfValueHasItsForm) {
@@ -171,7 +171,7 @@ TEST(Schema, EveryTypeOfValueHasItsForm) {
        {{"anyOf",
          {count(1, 9),
           {{"type", "array"}, {"minItems", 1}, {"items", count(2, 5)}},
-          text(R"(^balanced\([0-9]+([kKMGTPE]|[KMGTPE]i)?\)$)")}}},
+          text(R"(^balanced\([0-9]+([MGTPE]|[KMGTPE]i)?\)$)")}}},
        3},
       {Tolerance{&off, &relative, Tolerance::Of::number},
        any(percent, {{"type", "number"}, {"minimum", 0}}), "2%"},

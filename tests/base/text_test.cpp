@@ -24,14 +24,16 @@ TEST(Text, NumbersAreDecimalAndFinite) {
 TEST(Text, CountsAreWholeAndTakeSuffixes) {
   EXPECT_EQ(parse_count("4096"), 4096.0);
   EXPECT_EQ(parse_count("40Mi"), 41943040.0);
-  EXPECT_EQ(parse_count("2k"), 2000.0);
-  EXPECT_EQ(parse_count("1.5k"), 1500.0);
+  EXPECT_EQ(parse_count("1.5Ki"), 1536.0);
   EXPECT_EQ(parse_count("1e6"), 1e6);
   EXPECT_EQ(parse_count("9007199254740992"), 0x1p53);
   for (const char* wrong :
-       {"7.5", "1e17", "9007199254740994", "40MiB", "4 Mi", "k", "nan", "1m", "0x8"}) {
+       {"7.5", "1e17", "9007199254740994", "40MiB", "4 Mi", "2k", "2K", "k", "nan", "1m", "0x8"}) {
     EXPECT_FALSE(parse_count(wrong)) << wrong;
   }
+  EXPECT_NE(two_counts("100k").find("allowed: 100000 or 100Ki"), std::string::npos);
+  EXPECT_NE(two_counts("1.5K").find("allowed: 1500 or 1.5Ki"), std::string::npos);
+  for (const char* plain : {"8", "8Ki", "k", "8kB", "1e6"}) EXPECT_EQ(two_counts(plain), "");
 }
 
 struct Row {

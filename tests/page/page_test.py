@@ -103,6 +103,24 @@ class PageTest(unittest.TestCase):
         self.assertEqual(whole, self.js(pixels))
         self.assert_no_complaints()
 
+    def test_thousands_of_waits_that_no_pixel_shows_leave_units_their_colour(self):
+        self.report(["run", os.path.join(SCENARIOS, "ideal-pipeline.yaml")])
+        red = """const draw = waits => {
+          const node = document.createElement('canvas');
+          node.style = 'display: block; width: 600px';
+          document.body.append(node);
+          timelineOn(node, () => {}, () => {})({ end: 1, rows: [{ name: '', units: [0, 1, 0, 0, 0], waits }] });
+          const row = node.getContext('2d').getImageData(node.width / 2, 26, node.width / 4, 20).data;
+          return row.reduce((sum, value, i) => sum + (i % 4 ? 0 : value), 0) / (row.length / 4);
+        };
+        const tiny = [];
+        for (let i = 0; i < 4000; ++i) tiny.push(i / 4000, i / 4000 + 1e-9, 2);
+        return [draw([]), draw(tiny), draw([0, 1, 2])]"""
+        plain, tiny, whole = self.js(red)
+        self.assertGreater(abs(whole - plain), 20, "a long wait has its own colour")
+        self.assertLess(abs(tiny - plain), abs(whole - plain) / 20)
+        self.assert_no_complaints()
+
     def test_assumptions_filter(self):
         self.report(["run", os.path.join(SCENARIOS, "telechat3-36b-2048.yaml")])
         rows = lambda: self.count("#numbers tr") - 1

@@ -118,7 +118,14 @@ class Errors(unittest.TestCase):
             stepcast.forecast(FLAGSHIP, parallel__tp=7)
         ran = subprocess.run([STEPCAST, "run", FLAGSHIP, "--set", "parallel.tp=7"], text=True, capture_output=True)
         self.assertEqual(ran.returncode, 2)
-        self.assertEqual(str(caught.exception) + "\n", ran.stderr)
+        self.assertEqual("--set parallel.tp=7: " + str(caught.exception) + "\n", ran.stderr)
+        for name, meant in (("parallel_tp", "parallel.tp"), ("micro_batch", "training.micro_batch"),
+                            ("cluster_node_devices", "cluster.node.devices")):
+            with self.assertRaisesRegex(stepcast.ScenarioError, f"^{name}: .*did you mean {meant}[?]"):
+                stepcast.forecast(FLAGSHIP, **{name: 4})
+        with self.assertRaises(stepcast.ScenarioError) as caught:
+            stepcast.forecast(FLAGSHIP, framework={"name": "x"})
+        self.assertNotIn("--", str(caught.exception), "no options, which Python does not have")
         with self.assertRaisesRegex(stepcast.ScenarioError, "no-such-file.yaml"):
             stepcast.forecast("no-such-file.yaml")
         with self.assertRaisesRegex(stepcast.ScenarioError, "<dict>"):

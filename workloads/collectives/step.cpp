@@ -45,12 +45,10 @@ void Step::clear() {
 void Step::post(DeviceId from, DeviceId to, Bytes bytes) {
   // The number decides memory and time of the run: it is refused before it is used.
   if (messages_.size() == most_pairwise_messages)
-    throw InputError(
-        {Diagnostic{{},
-                    "simulate.network",
-                    "is pairwise, but a step of a call has more than " +
-                        std::to_string(most_pairwise_messages) +
-                        " messages, allowed: ports, or groups whose calls have fewer"}});
+    refuse_input({}, "simulate.network",
+                 "is pairwise, but a step of a call has more than " +
+                     std::to_string(most_pairwise_messages) +
+                     " messages, allowed: ports, or groups whose calls have fewer");
   messages_.push_back({from, to, bytes});
 }
 

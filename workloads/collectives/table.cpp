@@ -32,12 +32,10 @@ constexpr std::array<NamedAlgorithm, 14> algorithms{
   std::vector<std::string> usable{"auto"};
   for (const NamedAlgorithm& known : algorithms)
     if (known.plan(fabric, members, call, NetworkForm::ports)) usable.emplace_back(known.name);
-  throw InputError(
-      {Diagnostic{{},
-                  "communication.algorithm." + std::string(name(call.kind)),
-                  "is '" + std::string(algorithm) + "', which does not fit a group of " +
-                      std::to_string(members.size()) + " devices from device " +
-                      std::to_string(members.front().value) + ", allowed: " + joined(usable)}});
+  refuse_input({}, "communication.algorithm." + std::string(name(call.kind)),
+               "is '" + std::string(algorithm) + "', which does not fit a group of " +
+                   std::to_string(members.size()) + " devices from device " +
+                   std::to_string(members.front().value) + ", allowed: " + joined(usable));
 }
 
 /// What a flow puts on the PCIe tree (docs/models/offload.md): several NICs may be below a switch.

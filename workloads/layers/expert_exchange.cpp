@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "../fp8_scales.hpp"
 #include "dispatcher.hpp"

@@ -1,7 +1,5 @@
 #include "linear_attention_core.hpp"
 
-#include <string>
-
 // Kernels of chunkwise linear attention: what each computes and moves per token and head. The lists
 // and their formulas stand in docs/models/linear_attention.md.
 namespace stepcast::rows {

@@ -1,7 +1,5 @@
 #include "linear_attention_layer.hpp"
 
-#include <vector>
-
 #include "../linear_attention.hpp"
 #include "linear_attention_core.hpp"
 #include "tensor_parallel.hpp"

@@ -1,9 +1,7 @@
 #pragma once
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
-#include <utility>
 
 #include "../adapters.hpp"
 #include "../parameter_groups.hpp"

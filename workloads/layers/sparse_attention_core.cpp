@@ -1,7 +1,5 @@
 #include "sparse_attention_core.hpp"
 
-#include <algorithm>
-
 // Kernels that score all earlier tokens, choose some, and attend to them.
 // docs/models/sparse_attention.md.
 namespace stepcast::rows {

@@ -15,6 +15,8 @@ using WantedKeys = std::function<bool(const std::string&)>;
 /// The lines of the wanted keys alone, which costs less.
 std::string canonical_text(const Visitor::Body& body, const WantedKeys& wanted);
 
+/// Two lower-case digits a byte.
+std::string hexadecimal(std::string_view bytes);
 /// The SHA-256 of `text` in lower-case hexadecimal.
 std::string sha256(const std::string& text);
 

@@ -45,7 +45,7 @@ struct Option {
 
 using Table = std::vector<std::vector<std::int64_t>>;  ///< [chunk][stage]
 /// A table as a file has it: `[[4, 4], [4, 3]]`.
-std::string table_text(const Table& table);
+std::string table_text(const Table& table, const std::string& apart = ", ");
 
 /// A set of words is a mapping with one key, which holds a list of words, each at most once:
 /// `{modules: [mlp, moe_act]}`.

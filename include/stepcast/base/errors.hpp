@@ -43,6 +43,9 @@ class InputError : public std::runtime_error {
   std::vector<Diagnostic> diagnostics_;
 };
 
+/// Throws one diagnostic.
+[[noreturn]] void refuse_input(Place place, std::string path, std::string message);
+
 /// The network engine did not do what was asked of it; the text says which task. The exit code is
 /// 3.
 class EngineError : public std::runtime_error {

@@ -77,6 +77,16 @@ class Section : public Visitor {
   bool all_known_ = false;  ///< which alternative holds is not known: its keys are not judged
 };
 
+/// Reads one mapping that stands at `path` through its description, and reports keys that it does
+/// not name.
+template <class Describe>
+void read_mapping(const Node& node, const std::string& path, Reading& reading,
+                  const Describe& body) {
+  Section section{node, path, reading};
+  body(section);
+  section.finish();
+}
+
 /// The place of the value at `path` ("parallel.tp", "stalls.throttling.0.from"), or of its
 /// nearest ancestor that is written.
 Place place_of(const Node& root, std::string_view path);

@@ -9,6 +9,9 @@ namespace stepcast {
 /// ASCII letters alone: names have no others.
 std::string lower_case(std::string text);
 
+/// Whether a word is one of several with blanks, or another sign, between them.
+bool is_among(std::string_view word, std::string_view words, char between = ' ');
+
 /// What may have been meant by `word`, at most three, the likeliest first: candidates that begin
 /// with it or hold it as one of their parts (`fp8` of `fp8_mixed`), those that share most of their
 /// parts (`atlas-800t-a3` and `atlas-900-a3`), and the nearest by letters.

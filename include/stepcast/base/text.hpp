@@ -14,8 +14,10 @@ namespace stepcast {
 /// Reads a decimal number without unit, `12`, `-0.5`, `1e9`; it is nothing for anything else
 /// (also for NaN and infinity).
 std::optional<double> parse_number(std::string_view text);
-/// Reads a whole number with an optional SI suffix, `4096`, `40Mi`, `2k`, of at most 2^53.
+/// Reads a whole number with an optional SI suffix, `4096`, `40Mi`, of at most 2^53.
 std::optional<double> parse_count(std::string_view text);
+/// How a count ending in k or K is refused, as `4k` is 4000 to some and 4096 to others; else empty.
+std::string two_counts(std::string_view text);
 
 /// Read numbers with their unit, and are nothing when the unit is missing or of another
 /// dimension. b = bit, B = byte, G = 10^9, Gi = 2^30; times are ns us ms s min h d.

@@ -146,6 +146,9 @@ struct StageProgram {
   }
 };
 
+/// Whether some call of a job uses groups of the kind over its network.
+bool uses_group(const std::vector<StageProgram>& programs, GroupKind kind);
+
 /// [chunk][stage] The table says which layers (ascending, counted over the model; MTP modules
 /// follow) each chunk holds.
 struct LayerTable {

@@ -38,24 +38,32 @@ std::string annotation(const CheckResult& r, int line, const std::string& messag
                      command_text("stepcast check: " + r.name, true), command_text(message, false));
 }
 
-std::string row(const CheckResult& r) {
-  const char* state = r.passed() ? "ok" : r.error.empty() ? "**failed**" : "**error**";
-  const auto step = std::ranges::find(r.values, "step_time", &CheckedValue::key);
-  const ValueWords words = step == r.values.end() ? ValueWords{} : words_of(*step);
-  return fmt::format("| {} | {} | {} | {} | {} | {} |\n", state, cell(r.name), words.found,
-                     words.expected, words.difference, cell(failure_line(r)));
+/// A row for each value that the file expects; the first one says why it failed.
+std::string rows(const CheckResult& r) {
+  const auto row = [&](bool holds, const std::string& key, const ValueWords& words,
+                       const std::string& why) {
+    const char* state = !r.error.empty() ? "**error**" : holds ? "ok" : "**failed**";
+    return fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", state, cell(r.name), cell(key),
+                       words.found, words.expected, words.difference, cell(why));
+  };
+  if (r.values.empty()) return row(r.passed(), "", {}, failure_line(r));
+  std::string text;
+  for (const CheckedValue& v : r.values)
+    text += row(v.holds(), v.key, words_of(v), text.empty() ? failure_line(r) : "");
+  return text;
 }
 
 }  // namespace
 
 std::string check_markdown(const std::vector<CheckResult>& results) {
   const auto failed = std::ranges::count_if(results, [](const auto& r) { return !r.passed(); });
-  std::string text = fmt::format("**{} step times checked: {} ok, {} failed**\n\n", results.size(),
+  std::string text = fmt::format("**{} scenarios checked: {} ok, {} failed**\n\n", results.size(),
                                  results.size() - static_cast<std::size_t>(failed), failed);
-  text += "| | scenario | step time | expected | change | why |\n|---|---|---|---|---|---|\n";
+  text +=
+      "| | scenario | value | found | expected | change | why |\n|---|---|---|---|---|---|---|\n";
   for (const bool passed : {false, true})
     for (const CheckResult& r : results)
-      if (r.passed() == passed) text += row(r);
+      if (r.passed() == passed) text += rows(r);
   return text;
 }
 

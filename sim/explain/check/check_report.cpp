@@ -125,7 +125,10 @@ std::string told(const CheckResult& r, const std::vector<PublishedPair>& pairs) 
   // Whoever writes a check begins with any values, which are no runs.
   if (std::ranges::any_of(r.values, is_placeholder)) return {};
   const std::string text = pairs_sentence(pairs, {}, *step->found / step->expected.value);
-  return text.empty() ? text : "\n" + text;
+  // The file has what came out before, and not the keys that made it.
+  return text.empty()
+             ? text
+             : "\n" + text + "\n(stepcast diff OLD NEW counts pairs of the kind of change)";
 }
 
 std::string details(const CheckResult& r) {

@@ -71,7 +71,7 @@ CheckResult check_one(const std::string& file, const SearchPath& search,
   try {
     const Scenario scenario = prepare_scenario(file, overrides, search);
     result.name = scenario.name;
-    if (!scenario.expect) throw InputError({Diagnostic{{file}, "expect", "is missing"}});
+    if (!scenario.expect) refuse_input({file}, "expect", "is missing");
     const Forecast outcome = forecast(scenario);
     result.values = compare(scenario, outcome);
     for (CheckedValue& v : result.values) v.line = line_of(scenario, v.key, file);

@@ -115,9 +115,7 @@ std::optional<DiffSide> result_side(const SideRequest& request, const std::strin
   // Every file is tried as JSON first: a result may have any name.
   const OrderedJson json = OrderedJson::parse(text, nullptr, false);
   if (!json.is_object()) return {};
-  const auto refuse = [&](const char* what) -> DiffSide {
-    throw InputError({Diagnostic{{request.file}, {}, what}});
-  };
+  const auto refuse = [&](const char* what) -> DiffSide { refuse_input({request.file}, {}, what); };
   try {
     DiffSide side = side_of(json);
     if (request.overrides.empty()) return side;

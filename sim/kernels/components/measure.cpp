@@ -14,7 +14,7 @@ constexpr double one_microsecond = 1e-6;
 std::size_t time_column(const OperatorTable& table, const std::string& path) {
   for (const std::string_view name : time_columns)
     if (const auto found = table.column(name)) return *found;
-  throw InputError({{{path, 1}, "median_us", "is missing, every measurement needs it"}});
+  refuse_input({path, 1}, "median_us", "is missing, every measurement needs it");
 }
 
 /// Reads one table and forecasts its rows.

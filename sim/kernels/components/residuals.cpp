@@ -137,7 +137,7 @@ std::string residuals_yaml(const ComponentLedger& ledger) {
   for (const Measured row : chosen(ledger, [](const MeasuredComponent&) { return true; }))
     kinds[{row->device_name, row->kind->name}].push_back(row);
   if (kinds.empty())
-    throw InputError({{{}, "--intervals", "follow from judged rows, and there are no such rows"}});
+    refuse_input({}, "--intervals", "follow from judged rows, and there are no such rows");
   // Kinds with few rows take the range of all together, and the widest serves kinds without any.
   const QuotientRange together = range_together(kinds);
   QuotientRange widest = together;

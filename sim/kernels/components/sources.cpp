@@ -80,9 +80,7 @@ MeasurementFolder read(const std::string& path, const SearchPath& search, Readin
   const fs::path folder = fs::path(path).parent_path();
   MeasurementFolder found;
   found.name = folder.filename().string();
-  Section section{root, {}, reading};
-  describe(section, found);
-  section.finish();
+  read_mapping(root, {}, reading, [&](Visitor& v) { describe(v, found); });
   check_tables(folder.empty() ? fs::path{"."} : folder, found, reading.diagnostics);
   return found;
 }
@@ -99,15 +97,13 @@ MeasurementFolder read_measurements(const std::string& path, const SearchPath& s
 std::vector<MeasurementFolder> measurement_folders(const std::string& folder,
                                                    const SearchPath& search) {
   if (!is_folder(folder))
-    throw InputError({{{folder}, {}, "is no folder, allowed: one with a folder per device"}});
+    refuse_input({folder}, {}, "is no folder, allowed: one with a folder per device");
   std::vector<fs::path> paths;
   for (const fs::path& entry : entries_of(folder))
     if (is_there(entry / sources_file)) paths.push_back(entry);
   if (paths.empty())
-    throw InputError(
-        {{{folder},
-          {},
-          "holds no measurements, allowed: folders with a " + std::string(sources_file)}});
+    refuse_input({folder}, {},
+                 "holds no measurements, allowed: folders with a " + std::string(sources_file));
   std::vector<MeasurementFolder> folders;
   folders.reserve(paths.size());
   Reading reading;

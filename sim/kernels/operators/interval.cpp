@@ -145,9 +145,7 @@ OperatorResiduals read_residuals(const std::string& path, const SearchPath& sear
   const Node root = load_document(path, search);
   OperatorResiduals residuals;
   Reading reading;
-  Section section{root, {}, reading};
-  describe(section, residuals);
-  section.finish();
+  read_mapping(root, {}, reading, [&](Visitor& v) { describe(v, residuals); });
   // Kinds are the words of the operator command, which may change between versions.
   for (const KindResiduals& known : residuals.kinds)
     if (find_operator_kind(known.kind) == nullptr)

@@ -49,7 +49,9 @@ class OperatorReader {
   }
 
   void refuse(OperatorColumn column, std::string_view text, const std::string& allowed) {
-    problems_.push_back({column, "is " + in_quotes(text) + ", allowed: " + allowed});
+    const std::string two = two_counts(text);
+    problems_.push_back(
+        {column, two.empty() ? "is " + in_quotes(text) + ", allowed: " + allowed : two});
   }
 
   /// The cell without blanks; nothing when it is empty or its column is not there.

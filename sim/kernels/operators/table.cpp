@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 #include <span>
 
@@ -117,11 +116,10 @@ std::vector<std::string> forecast_cells(const OperatorTable::Row& row,
 OperatorTable::OperatorTable(std::string_view text, const std::string& name,
                              OperatorClusters& clusters) {
   std::vector<CsvRecord> records = parse_csv(text, name);
-  if (records.empty()) throw InputError({{{name}, {}, "is empty, allowed: a table with a header"}});
+  if (records.empty()) refuse_input({name}, {}, "is empty, allowed: a table with a header");
   header = records.front().cells;
   if (header.size() == 1 && header.front().find(';') != std::string::npos)
-    throw InputError(
-        {{{name, records.front().line}, {}, "has cells apart by ';', allowed: by commas"}});
+    refuse_input({name, records.front().line}, {}, "has cells apart by ';', allowed: by commas");
   OperatorTableReader reader{name, header, clusters};
   for (std::size_t i = 1; i < records.size(); ++i)
     if (auto row = reader.row(std::move(records[i]))) rows.push_back(std::move(*row));

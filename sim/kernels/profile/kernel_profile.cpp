@@ -20,7 +20,7 @@ constexpr double latest_start = 1e16;       ///< us; 317 years
 constexpr const char* details = "kernel_details.csv";
 
 [[noreturn]] void refuse(const std::string& path, int line, const std::string& message) {
-  throw InputError({{{path, line, line > 0 ? 1 : 0}, {}, message}});
+  refuse_input({path, line, line > 0 ? 1 : 0}, {}, message);
 }
 
 bool chrome_name(const std::string& name) {

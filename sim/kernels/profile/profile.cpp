@@ -81,10 +81,9 @@ void read_collective_table(const fs::path& path, Profile& profile) {
   const auto kind = kind_of(stem.substr(0, dash));
   const auto ranks = dash == std::string::npos ? std::nullopt : parse_count(stem.substr(dash + 1));
   if (!kind || !ranks || *ranks < 2)
-    throw InputError({{{path.string()},
-                       {},
-                       "is a table of what? allowed: names such as "
-                       "all_reduce-16.txt, the collective and its ranks"}});
+    refuse_input({path.string()}, {},
+                 "is a table of what? allowed: names such as "
+                 "all_reduce-16.txt, the collective and its ranks");
   const std::string text = read_document_text(path.string(), {}, "a table of hccl_test");
   for (const std::string& line : split(text, '\n')) {
     const auto row = size_and_time(words(line));
@@ -127,11 +126,9 @@ void read_profile(const std::string& given, Profile& profile) {
   const std::vector<fs::path> tables = files_in(folder, ".txt");
   for (const fs::path& table : tables) read_collective_table(table, profile);
   if (!any && tables.empty())
-    throw InputError({{{folder},
-                       {},
-                       "holds no profile, allowed: a folder with kernel_details.csv, "
-                       "op_statistic.csv, step_trace_time.csv, communication.json or "
-                       "tables such as all_reduce-16.txt"}});
+    refuse_input({folder}, {},
+                 "holds no profile, allowed: a folder with kernel_details.csv, op_statistic.csv, "
+                 "step_trace_time.csv, communication.json or tables such as all_reduce-16.txt");
 }
 
 }  // namespace stepcast

@@ -8,6 +8,7 @@
 
 #include "align.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/report/intervals.hpp"
 
 namespace stepcast {
 namespace {
@@ -16,33 +17,8 @@ constexpr double longest_start = 50e-6;  ///< as calibrate has it: beyond it the
 
 constexpr double rounding = 1e-9;  ///< s; of the microseconds that profilers write
 
-struct Interval {
-  double from, to;
-};
-
-double length(const std::vector<Interval>& intervals) {
-  double sum = 0;
-  for (const Interval& i : intervals) sum += i.to - i.from;
-  return sum;
-}
-
-/// The same points, in order and apart from each other.
-std::vector<Interval> united(std::vector<Interval> intervals) {
-  std::ranges::stable_sort(intervals, {}, &Interval::from);
-  std::vector<Interval> all;
-  for (const auto& [from, to] : intervals) {
-    if (to <= from) continue;
-    // Sorted by their beginning, so that only the last one can reach into the next.
-    if (!all.empty() && from <= all.back().to)
-      all.back().to = std::max(all.back().to, to);
-    else
-      all.push_back({from, to});
-  }
-  return all;
-}
-
 /// What of [from, to] lies in none of the intervals, which are in order and apart.
-double uncovered(const std::vector<Interval>& by, double from, double to) {
+double uncovered(const Intervals& by, double from, double to) {
   if (to <= from) return 0;
   // Those before end before `from`.
   auto at = std::ranges::upper_bound(by, from, {}, &Interval::to);
@@ -67,7 +43,7 @@ struct Counted {
 
 /// A communication counts where neither a kernel, nor a wait for something else, nor a
 /// communication before it runs.
-void count_launches(const std::vector<TracedKernel>& kernels, const std::vector<Interval>& taken,
+void count_launches(const std::vector<TracedKernel>& kernels, const Intervals& taken,
                     Counted& out) {
   double reached = kernels.empty() ? 0 : kernels.front().start;
   for (const TracedKernel& kernel : kernels) {
@@ -95,8 +71,8 @@ void count_gap(double from, double to, double begin, Counted& out) {
   if (gap > out.longest.to - out.longest.from) out.longest = {from - begin, to - begin};
 }
 
-std::vector<Interval> of_kind(const std::vector<TracedKernel>& kernels, bool communication) {
-  std::vector<Interval> all;
+Intervals of_kind(const std::vector<TracedKernel>& kernels, bool communication) {
+  Intervals all;
   for (const TracedKernel& kernel : kernels)
     if (kernel.communication == communication)
       all.push_back({kernel.start, kernel.start + kernel.duration});
@@ -105,13 +81,12 @@ std::vector<Interval> of_kind(const std::vector<TracedKernel>& kernels, bool com
 
 /// Longer gaps between kernels in which communications run, none of which ends where the device
 /// goes on: it waited for something else.
-std::vector<Interval> other_waits(const std::vector<Interval>& computing,
-                                  const std::vector<Interval>& communications) {
-  const std::vector<Interval> moving = united(communications);
+Intervals other_waits(const Intervals& computing, const Intervals& communications) {
+  const Intervals moving = united(communications);
   std::vector<double> ends;
   for (const Interval& each : communications) ends.push_back(each.to);
   std::ranges::sort(ends);
-  std::vector<Interval> waits;
+  Intervals waits;
   for (std::size_t i = 1; i < computing.size(); ++i) {
     const double from = computing[i - 1].to, to = computing[i].from;
     const auto last = std::ranges::upper_bound(ends, to + rounding);
@@ -126,13 +101,13 @@ std::vector<Interval> other_waits(const std::vector<Interval>& computing,
 /// `whole` counts what lies before the first kernel and behind the last, too.
 Counted count(const KernelTrace& trace, bool whole) {
   Counted out;
-  const std::vector<Interval> communications = of_kind(trace.kernels, true);
-  std::vector<Interval> taken = united(of_kind(trace.kernels, false));
+  const Intervals communications = of_kind(trace.kernels, true);
+  Intervals taken = united(of_kind(trace.kernels, false));
   out.side.computing = length(taken);
-  const std::vector<Interval> waits = other_waits(taken, communications);
+  const Intervals waits = other_waits(taken, communications);
   taken.insert(taken.end(), waits.begin(), waits.end());
   taken = united(std::move(taken));
-  std::vector<Interval> busy = taken;
+  Intervals busy = taken;
   busy.insert(busy.end(), communications.begin(), communications.end());
   busy = united(std::move(busy));
   count_launches(trace.kernels, taken, out);

@@ -254,7 +254,7 @@ void read_communication(const std::string& path, Profile& profile) {
             add_transfers(transport, info, profile);
         }
   } catch (const Json::exception& error) {
-    throw InputError({{{path}, {}, std::string("is no communication.json: ") + error.what()}});
+    refuse_input({path}, {}, std::string("is no communication.json: ") + error.what());
   }
 }
 
@@ -266,7 +266,7 @@ std::vector<ProfileRow> read_chrome_rows(const std::string& path) {
   const auto refuse = [&](std::size_t byte, const std::string& message) {
     const std::string_view before = std::string_view(text).substr(0, byte);
     const auto line = static_cast<int>(1 + std::ranges::count(before, '\n'));
-    throw InputError({{{path, line, 1}, {}, message}});
+    refuse_input({path, line, 1}, {}, message);
   };
   const CountedBytes begin{text.data(), &reader.read};
   if (!Json::sax_parse(begin, CountedBytes{text.data() + text.size(), &reader.read}, &reader)) {

@@ -29,13 +29,12 @@ CsvTable::CsvTable(const std::string& path, std::string_view text) : path_{path}
       continue;
     }
     if (record.cells.size() != header_.size())
-      throw InputError({{{path, record.line, 1},
-                         {},
-                         "has " + std::to_string(record.cells.size()) + " cells, allowed: the " +
-                             std::to_string(header_.size()) + " of the header"}});
+      refuse_input({path, record.line, 1}, {},
+                   "has " + std::to_string(record.cells.size()) + " cells, allowed: the " +
+                       std::to_string(header_.size()) + " of the header");
     records_.push_back(std::move(record));
   }
-  if (header_.empty()) throw InputError({{{path}, {}, "is empty, allowed: a table with a header"}});
+  if (header_.empty()) refuse_input({path}, {}, "is empty, allowed: a table with a header");
 }
 
 std::optional<std::size_t> CsvTable::find(const std::vector<std::string>& names) const {
@@ -48,7 +47,7 @@ std::optional<std::size_t> CsvTable::find(const std::vector<std::string>& names)
 
 std::size_t CsvTable::column(const std::vector<std::string>& names) const {
   if (const auto found = find(names)) return *found;
-  throw InputError({{{path_, 1, 1}, {}, "has no column '" + joined(names) + "'"}});
+  refuse_input({path_, 1, 1}, {}, "has no column '" + joined(names) + "'");
 }
 
 const std::string& CsvTable::text(std::size_t row, std::size_t column) const {
@@ -64,7 +63,7 @@ std::optional<double> CsvTable::number(std::size_t row, std::size_t column) cons
 }
 
 void CsvTable::fail(std::size_t row, const std::string& message) const {
-  throw InputError({{{path_, records_[row].line, 1}, {}, message}});
+  refuse_input({path_, records_[row].line, 1}, {}, message);
 }
 
 }  // namespace stepcast

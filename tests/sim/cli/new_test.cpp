@@ -90,6 +90,34 @@ TEST(ShownMemory, IsTheSumOfItsPartsAndStandsInTheTable) {
   EXPECT_EQ(ideal.out.find("will show about"), std::string::npos) << "of no vendor";
 }
 
+TEST(ShownMemory, IsTheDevicesAtMost) {
+  const TemporaryFiles files;
+  const Ran ran = stepcast_run(
+      files, "run llama2-7b-8.yaml --set cluster.device.memory.capacity=40GiB --json -");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto memory = nlohmann::json::parse(ran.out)["result"]["stages"][0]["memory_bytes"];
+  const double used = memory["shown"].get<double>() - memory["kept"].get<double>();
+  EXPECT_GE(memory["kept"].get<double>(), 0);
+  EXPECT_LE(memory["shown"].get<double>(), std::max(used, 40 * 0x1p30))
+      << "an allocator frees what it keeps before a device runs out";
+}
+
+TEST(ModelOption, TakesAConfigOfHuggingFace) {
+  const TemporaryFiles files;
+  const std::string config = files.write(
+      "config.json",
+      R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 512, "vocab_size": 32000,
+          "intermediate_size": 1536, "num_attention_heads": 8, "max_position_embeddings": 4096})");
+  const Ran ran = stepcast_run(files, "run llama2-7b-8.yaml --json - --model '" + config + "'");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Ran compared = stepcast_run(
+      files, "compare llama2-7b-8.yaml --json - --model '" + config + "' --model llama3-8b");
+  ASSERT_EQ(compared.code, 0) << compared.err;
+  const auto sides = nlohmann::json::parse(compared.out)["sides"];
+  EXPECT_EQ(sides[1]["step_time_s"], nlohmann::json::parse(ran.out)["result"]["step_time_s"]);
+  EXPECT_GT(sides[2]["step_time_s"], sides[1]["step_time_s"]);
+}
+
 TEST(WaysToFit, AreTriedAndNamedForAStepThatDoesNot) {
   const TemporaryFiles files;
   const Ran ran = stepcast_run(
@@ -97,6 +125,10 @@ TEST(WaysToFit, AreTriedAndNamedForAStepThatDoesNot) {
   EXPECT_NE(ran.out.find("The cheapest ways to fit, tried:\n    --set "), std::string::npos)
       << ran.out;
   EXPECT_NE(ran.out.find("training.micro_batch=1"), std::string::npos) << ran.out;
+  const Ran far =
+      stepcast_run(files, "run llama2-70b.yaml --set parallel.tp=1 --set parallel.pp=1");
+  EXPECT_NE(far.out.find("tried:\n    --set parallel.tp=8"), std::string::npos)
+      << far.out << "twice as many tensor ranks are not enough";
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ const std::string forecast =
 
 TEST(OperatorCli, OneKernelAsTextAndJson) {
   const test::TemporaryFiles files;
-  const std::string matmul = "operator matmul --m 1000 --k 1k --n 1000" + ideal;
+  const std::string matmul = "operator matmul --m 1000 --k 1000 --n 1000" + ideal;
   const std::string text = stepcast_run(files, matmul).out;
   const std::size_t interval = text.find("  80% interval"), work = text.find("  FLOPs");
   ASSERT_LT(interval, work);

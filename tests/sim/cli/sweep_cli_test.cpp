@@ -245,9 +245,10 @@ TEST(CheckCli, SummaryAndAnnotationsSayWhatFailedAndWhere) {
             std::string::npos)
       << ran.out;
   const std::string summary = content(files.path("s.md"));
-  EXPECT_NE(summary.find("**2 step times checked: 1 ok, 1 failed**"), std::string::npos) << summary;
+  EXPECT_NE(summary.find("**2 scenarios checked: 1 ok, 1 failed**"), std::string::npos) << summary;
   EXPECT_LT(summary.find("| **failed** |"), summary.find("| ok |"));
-  EXPECT_NE(summary.find("| 33.0 ms | 30.0 ms | +10.0 % |"), std::string::npos) << summary;
+  EXPECT_NE(summary.find("| step\\_time | 33.0 ms | 30.0 ms | +10.0 % |"), std::string::npos)
+      << summary;
 }
 
 TEST(EditCli, AnEditedFileIsTheOverriddenScenario) {

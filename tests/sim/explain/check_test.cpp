@@ -111,6 +111,9 @@ TEST(Check, PairsSayNothingOfAPlaceholder) {
            std::string::npos;
   };
   EXPECT_TRUE(says("expect: {step_time: {value: 32ms}}\n"));
+  EXPECT_NE(check_table({checked(files, "expect: {step_time: {value: 32ms}}\n")}, pairs)
+                .find("(stepcast diff OLD NEW counts pairs of the kind of change)"),
+            std::string::npos);
   EXPECT_FALSE(says("expect: {step_time: {value: 1s}}\n"));
   EXPECT_FALSE(says("expect: {step_time: {value: 32ms}, bubble_ratio: {value: 0.01}}\n"));
 }
@@ -142,6 +145,21 @@ TEST(Check, AFileThatIsWrongIsBadInput) {
   const CheckResult result = checked(files, "expect: {step_time: {value: 33}}\n");
   EXPECT_TRUE(result.bad_input);
   EXPECT_NE(failure_line(result).find("without a unit"), std::string::npos);
+}
+
+TEST(Check, MarkdownHasEachValue) {
+  const TemporaryFiles files;
+  CheckResult memory{.file = "m.yaml", .name = "m"};
+  memory.values = {{"peak_memory", {.value = 0x1p35, .tolerance = 0.01, .relative = true}, 0x1p36},
+                   {"mfu", {.value = 0.4, .tolerance = 0.1, .relative = true}, 0.4}};
+  const std::string text = check_markdown({checked(files, expectations), memory});
+  EXPECT_NE(text.find("| **failed** | m | peak\\_memory | 64.0 GiB | 32.0 GiB | +100.0 % |"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("| ok | m | mfu | 40 % | 40 % |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| bubble\\_ratio | 27.27 % |"), std::string::npos) << text;
+  const CheckResult error{.file = "e.yaml", .name = "e", .error = "x"};
+  EXPECT_NE(check_markdown({error}).find("| **error** | e |  |  |  |  | x |"), std::string::npos);
 }
 
 TEST(Check, JunitNamesEveryCaseAndEscapes) {

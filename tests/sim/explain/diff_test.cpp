@@ -297,6 +297,16 @@ TEST(Diff, OtherJsonAndOverridesOfAResultAreRefused) {
   EXPECT_NE(error_of({{a, {"parallel.pq=2"}}}).find("parallel.pq"), std::string::npos);
 }
 
+TEST(Compare, SidesOfOneNameAreNamedByTheirFiles) {
+  const TemporaryFiles files;
+  const std::string a = files.write("a.yaml", sweep_base), b = files.write("b.yaml", sweep_base);
+  const std::vector<DiffSide> sides = read_sides({{a}, {b}, {b, {"parallel.pp=2"}}}, diff_search());
+  EXPECT_EQ(sides[0].label, a);
+  EXPECT_EQ(sides[1].label, b);
+  EXPECT_EQ(sides[2].label, "parallel.pp=2");
+  EXPECT_EQ(read_sides({{a}, {a}}, diff_search())[1].label, "base") << "one file has one name";
+}
+
 TEST(Compare, VariantsStandBesideTheFirstWithTheirChange) {
   const TemporaryFiles files;
   const std::string a = files.write("a.yaml", sweep_base);

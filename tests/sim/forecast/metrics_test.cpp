@@ -94,6 +94,10 @@ TEST(Metrics, AQuestionWhoseFrameworkIsAssumedHasTheIntervalOfPlainQuestions) {
   named.assumed = true;
   EXPECT_DOUBLE_EQ(low_by(named), 0.8);
   EXPECT_EQ(metrics_of(known, step()).step_time_of.clause(), ", framework assumed");
+  named.assumed = false;
+  named.vendor = "nvidia";
+  EXPECT_DOUBLE_EQ(low_by(named), 0.8);
+  EXPECT_EQ(metrics_of(known, step()).step_time_of.clause(), ", framework of nvidia devices");
 }
 
 /// A device that is told apart by its memory alone.

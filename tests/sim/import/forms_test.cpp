@@ -129,6 +129,21 @@ TEST(TorchtitanFp8, ConvertersHaveRecipes) {
   EXPECT_FALSE(has(scenario_of(titan("")), "fp8_recipe:"));
 }
 
+TEST(Torchtitan, SelectiveByOperatorIsRefusedWithItsBounds) {
+  const std::string path = written(
+      "stepcast_op.toml",
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 2\nseq_len = "
+      "2048\n[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"op\"\n");
+  ImportOptions options = on("dgx-h100");
+  options.devices = 16;
+  const std::string said = complaint_of_form(path, options);
+  EXPECT_TRUE(has(said, "--set 'training.recompute={modules: [layernorm, mlp_act]}'")) << said;
+  for (const char* bound : {"{modules: [layernorm, mlp_act]}", "full"}) {
+    options.overrides = {std::string("training.recompute=") + bound};
+    EXPECT_EQ(complaint_of_form(path, options), "") << bound;
+  }
+}
+
 TEST(TorchtitanFp8, OtherRecipesAreNamed) {
   const auto said = [](const std::string& path) {
     ImportOptions options = on("dgx-h100");

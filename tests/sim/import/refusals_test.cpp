@@ -86,6 +86,27 @@ TEST(ImportRefusals, SetReplacesAFlag) {
                   "gives way to --set training.recompute"));
 }
 
+TEST(ImportRefusals, SizesThatDoNotDivideAreNamedWhereTheyStand) {
+  const std::string in_file = refusal("--context-parallel-size 3");
+  EXPECT_TRUE(has(in_file, "stepcast_refusal.sh:1:")) << in_file;
+  EXPECT_TRUE(has(in_file, "makes tp x pp x cp = 2 x 2 x 3, which does not divide 16 devices"));
+  ImportOptions options = on_dgx();
+  options.overrides = {"parallel.tp=3"};
+  const std::string set = refusal_of(script(""), options);
+  EXPECT_TRUE(has(set, "--set parallel.tp=3: parallel.tp: makes")) << set;
+  options.overrides = {"parallel.tpp=8"};
+  EXPECT_TRUE(has(refusal_of(script(""), options), "--set parallel.tpp=8: parallel.tpp: is not a"));
+}
+
+TEST(ImportRefusals, DevicesThatGiveWayAreNamed) {
+  ImportOptions options = on_dgx();
+  options.devices = 64;
+  EXPECT_TRUE(has(warnings(script(""), options),
+                  "--nnodes: gives way to 64 devices as asked; the file has 16"));
+  options.devices = 16;
+  EXPECT_FALSE(has(warnings(script(""), options), "gives way"));
+}
+
 TEST(ImportRefusals, AsksForWhatTheFileDoesNotSay) {
   const std::string said = refusal_of(data_path("mlm_kimi_k2.sh"), {});
   for (const char* part : {"--devices: is missing", "--cluster: is missing"})

@@ -52,13 +52,14 @@ void Drawing::pick_wrappers() {
 void Drawing::pick_adapters() {
   const bool refused =
       draft_.file == "latent.yaml" || linear_ || has("runtime.kernels.block=joined") ||
-      has("training.master_weights=stored") || has("training.offload.experts=true") ||
-      has("moe.spare_experts=1") || has("communication.parameter.precision=fp8") ||
+      has("training.offload.experts=true") || has("moe.spare_experts=1") ||
+      has("communication.parameter.precision=fp8") ||
       has("communication.gradient.stand_ins=shapes") ||
       has("communication.tensor.backward=serial") || draft_.features.contains("exchange lists") ||
       draft_.features.contains("exchange broadcast");
   if (refused || !chance(60)) return;
   hit("adapters");
+  if (has("training.master_weights=stored")) hit("adapters stored");  // they are FP32 themselves
   set("training.adapters.rank", word({"8", "16", "64"}));
   const bool apart = chance(40);
   std::string targets = experts() ? "query, key, value, attention_out"

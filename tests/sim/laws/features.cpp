@@ -155,6 +155,7 @@ const std::vector<std::string>& all_features() {
                              "adapters one",
                              "adapters true",
                              "adapters packed",
+                             "adapters stored",
                              "dispatcher megatron",
                              "dispatcher mindspeed",
                              "dispatcher mindformers_1.3",

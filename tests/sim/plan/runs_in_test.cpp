@@ -4,6 +4,7 @@
 
 #include "small_plans.hpp"
 #include "stepcast/sim/import/export.hpp"
+#include "stepcast/sim/plan/plan_report.hpp"
 
 // plan.runs_in: what a launch file cannot say is left out, and nothing else is.
 namespace stepcast {
@@ -57,6 +58,38 @@ TEST(PlanRunsIn, TheWinnerHasALaunchFile) {
   for (const PlanPoint& point : result.best)
     EXPECT_EQ(export_launch(read_point(space, point, test::presets()), "megatron").lacking,
               std::vector<std::string>{});
+}
+
+// Without slices SeqPipe is 1F1B, which alone Megatron-LM has.
+TEST(PlanRunsIn, AmongEqualsTheFirstHasALaunchFile) {
+  const test::PlanFile file(launched_plan);
+  const PlanSpace space =
+      file.read({"schedule.pipeline=[seqpipe, 1f1b]", "parallel.pp=[2]", "parallel.vpp=[1]",
+                 "parallel.tp=[2]", "parallel.zero=[1]", "plan.placements=2"});
+  const PlanResult result = search_plan(space, test::presets(), 1);
+  ASSERT_EQ(result.best.size(), 2U);
+  EXPECT_EQ(*result.best[0].simulated, *result.best[1].simulated);
+  EXPECT_EQ(space.dimensions.schedules[result.best.front().strategy.schedule], "1f1b");
+  EXPECT_TRUE(ties({1.0}, {1.0004}) && !ties({1.0}, {1.001}) && !ties({1.0, 1}, {1.0, 2}));
+}
+
+TEST(PlanTable, HasThePointOfItsHeadAndOneSentenceOfWhatIsProven) {
+  const test::PlanFile file(launched_plan);
+  const PlanSpace space = file.read({"parallel.pp=[2]", "schedule.pipeline=[1f1b]"});
+  PlanResult result = search_plan(space, test::presets(), 1);
+  ASSERT_FALSE(result.best.empty());
+  result.proven = true;
+  result.placed = {result.best.front()};
+  result.placed.front().placement = PlanPlacement{{{7, 5}}, {{1, 0}}, "", "", 0.03};
+  result.placed.front().simulated = 0.9 * *result.placed.front().simulated;
+  const std::string table = plan_table(space, result);
+  EXPECT_NE(table.find("   1 "), std::string::npos) << table;
+  const std::string row = table.substr(table.find("   1 "));
+  EXPECT_NE(row.substr(0, row.find('\n')).find("recompute=1/12"), std::string::npos) << table;
+  EXPECT_NE(table.find("No point with even layers is better, by its bound; an uneven split of "
+                       "layers may be up to 3.0% faster."),
+            std::string::npos)
+      << table;
 }
 
 TEST(PlanRunsIn, IsNamedWhereNothingElseStandsInTheWay) {

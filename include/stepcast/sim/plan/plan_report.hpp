@@ -28,7 +28,7 @@ const PlanPoint& best_point(const PlanSpace& space, const PlanResult& result);
 /// numbers of devices as the objective weighs them: between these the model does not decide.
 std::size_t finalists_within(const PlanSpace& space, const PlanResult& result);
 
-/// Says whether the best simulated point is known to be the best of all.
+/// Says whether the best simulated point is known to be the best of all, splits of layers included.
 std::string proof_text(const PlanSpace& space, const PlanResult& result);
 
 /// How much of a result the table shows.

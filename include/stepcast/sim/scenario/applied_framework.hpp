@@ -18,6 +18,7 @@ struct AppliedFramework {
   std::string id;     ///< the name of its file, `mindspeed-2.3`; empty: rules of the scenario alone
   std::string label;  ///< `MindSpeed 2.3`
   std::string file;
+  std::string vendor;     ///< of the only devices that it runs on; empty: any, or these
   std::string recipe;     ///< whose flags are set; empty: none
   bool assumed = false;   ///< the usual one of the device: the scenario names none
   std::vector<Key> keys;  ///< that it sets, in the order of paths

@@ -36,9 +36,10 @@ struct FrameworkRecipe {
 
 /// A framework with all that it extends.
 struct Framework {
-  std::string id;    ///< `megatron-core-0.14`, the name of its file
-  std::string file;  ///< where it was found; empty: it stands in the scenario alone
-  std::string name;  ///< `Megatron-Core`
+  std::string id;      ///< `megatron-core-0.14`, the name of its file
+  std::string file;    ///< where it was found; empty: it stands in the scenario alone
+  std::string name;    ///< `Megatron-Core`
+  std::string vendor;  ///< of the devices that it runs on; empty: any
   std::string from, before;
   std::string version;  ///< which a scenario asks for; empty: the first
   std::string recipe;   ///< which a scenario asks for; empty: that of its model, or `default`
