@@ -1,11 +1,13 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "commands.hpp"
+#include "outputs.hpp"
 
 namespace CLI {
 class App;
@@ -35,7 +37,7 @@ class CommandLine {
 
   /// A new command; `example` is one line for its help.
   CLI::App* command(const char* name, const char* what, const char* example,
-                    std::function<Outcome()> body);
+                    std::function<Outcome()> body, OutputForm output = OutputForm::yaml);
   /// Names of the commands that have an option.
   std::vector<std::string> commands_with(const std::string& option) const;
   /// Whether `--verbose` was given, once parsed.
@@ -71,6 +73,7 @@ class CommandLine {
 
   std::unique_ptr<CLI::App> app_;
   std::function<Outcome()> chosen_;
+  std::set<const CLI::App*> any_form_;  ///< commands with an --output of any form
   bool verbose_ = false, quiet_ = false;
 };
 

@@ -50,7 +50,7 @@ void add_export_commands(CommandLine& line) {
   CLI::App* sub = line.command(
       "export", "write a scenario as the launch file of a training framework",
       "stepcast export scenarios/deepseek-v3-2048.yaml --to mindformers -o pretrain.yaml",
-      [options] { return export_file(*options); });
+      [options] { return export_file(*options); }, OutputForm::any);
   required(sub, "scenario SCENARIO", options->scenario,
            "scenario or launch file, - for standard input");
   option(sub, "--to KIND", options->to,
@@ -67,7 +67,7 @@ void add_edit_commands(CommandLine& line) {
   CLI::App* sub = line.command(
       "edit", "write keys into the text of a file; comments and layout stay",
       "stepcast edit scenario.yaml --set parallel.tp=4 --set parallel.dp=auto -o scenario.yaml",
-      [options] { return edit(*options); });
+      [options] { return edit(*options); }, OutputForm::any);
   required(sub, "file FILE", options->file,
            "scenario, sweep or cluster file, - for standard input");
   CommandLine::overrides(sub, options->overrides);
