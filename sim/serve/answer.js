@@ -207,14 +207,14 @@ function drawAnswer(b, a) {
 
 /* Each error once, at its place: at the control that set it, at the text that has it, or above the answer. */
 const controlOf = path => state.text === null || state.set[path] !== undefined ? built[path] || swaps[path] : undefined;
-let told = [];  // the errors that stand somewhere now
+let told = [];  // the errors that stand somewhere now: {path, text}
 function drawErrors(reply) {
   const block = $('errors'), below = $('text-errors');
   block.textContent = below.textContent = '';
   document.querySelectorAll('.control.wrong').forEach(c => c.classList.remove('wrong'));
   Object.values({ ...built, ...swaps }).forEach(control => { control.fault.textContent = ''; });
   const errors = !reply ? [] : reply.errors || [{ path: '', text: reply.error }];
-  told = errors.map(error => error.text);
+  told = errors;
   const at = { control: [], text: [] };
   errors.forEach(error => {
     const control = controlOf(error.path), place = /^-:(\d+):(\d+): /.exec(error.text);

@@ -152,8 +152,8 @@ function moveFocus(event, list) {
   event.preventDefault();
 }
 
-/* Where the scenario itself does not run, values of many controls fail in the same words, which stand at their place already. */
-const isTold = reason => told.some(text => text.includes(reason));
+/* Where the scenario itself does not run, values of many controls fail by the same key, whose error stands at its place already. */
+const isTold = reason => told.some(({ path, text }) => text.includes(reason) || (path && reason.startsWith(path + ': ')));
 function drawControls() {
   drawSwaps();
   Object.entries(built).forEach(([key, control]) => {
