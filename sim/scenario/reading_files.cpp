@@ -180,10 +180,11 @@ std::filesystem::path directory_of(const Place& place) {
                                           : std::filesystem::path(place.file).parent_path();
 }
 
-void note_missing_presets(const std::vector<Diagnostic>& wrong, Reading& reading) {
+bool note_missing_presets(const std::vector<Diagnostic>& wrong, Reading& reading) {
   for (const Diagnostic& d : wrong)
     if (names_missing_preset(d))
       reading.failed.insert(d.path.substr(0, d.path.size() - extends.size()));
+  return std::ranges::all_of(wrong, names_missing_preset);
 }
 
 void drop_consequences(Reading& reading) {

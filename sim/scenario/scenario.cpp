@@ -49,9 +49,9 @@ Node load(std::string_view text, const std::string& path, const std::vector<std:
     reading.diagnostics.push_back(d);
   }
   note_missing_presets(repeated, reading);
-  // Nothing can be judged on a document that is not the one that was asked for.
-  if (wrong.empty()) return root;
-  append_errors(reading, InputError(std::move(wrong)));
+  reading.diagnostics.insert(reading.diagnostics.end(), wrong.begin(), wrong.end());
+  // Nothing can be judged on a document that is not the one that was asked for, but for presets.
+  if (note_missing_presets(wrong, reading)) return root;
   throw InputError(std::move(reading.diagnostics));
 }
 
