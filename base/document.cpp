@@ -209,7 +209,7 @@ class Loader {
     if (!file && is_override_) file = find_file(short_name(path, target.text), directory, search_);
     // The rest of the document can still be judged: an empty mapping stands in, and its keys are
     // not called missing.
-    if (!file && repeated_ != nullptr && path != "extends") {
+    if (!file && repeated_ != nullptr) {
       repeated_->push_back({target.place, path, missing(path, target.text, directory)});
       return {.kind = Node::Kind::mapping, .place = target.place};
     }
