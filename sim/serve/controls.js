@@ -211,10 +211,16 @@ async function choicesOf(seq, keys) {
   if (strict.status === 200) reply.answer.keys = [...reply.answer.keys.filter(key => degrees(key.path)), ...strict.answer.keys];
   return strict.status === 200 ? reply : strict;
 }
+/* Of one question once, unless that failed. */
+let choosing = {};
+function choicesOnce(seq) {
+  if (choosing.seq !== seq) choosing = { seq, done: askChoices(seq).catch(error => { choosing = {}; throw error; }) };
+  return choosing.done;
+}
 /* Asks which values run. Values around the present one are known only when that one is: they are asked for then. */
 async function askChoices(seq, again = true) {
   const reply = await choicesOf(seq, toAsk(again));
-  if (seq !== lastSeq) return;
+  if (seq !== lastSeq || reply.status === 409) return;
   if (reply.status === 200) reply.answer.keys.forEach(key => {
     known[key.path] = { now: key.now, values: Object.fromEntries(key.values.map(v => [v.value, v.reason])) };
   });

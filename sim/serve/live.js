@@ -47,7 +47,7 @@ async function answerAlike(seq) {
   sayFirst('is still under way');
   await nextFrame();
   Object.assign($('answer').dataset, { firstMs: performance.now() - askedAt, first: seq });
-  if (seq === lastSeq && first) askChoices(seq).catch(lost);  // further changes need not wait
+  if (seq === lastSeq && first) choicesOnce(seq).catch(lost);  // further changes need not wait
 }
 function sayFirst(how) {
   $('waiting').textContent = `These numbers are without ${first.without}; the forecast with it ${how}.`;
@@ -109,7 +109,7 @@ async function answer(seq) {
       if (seq !== lastSeq) return;
     }
     showSource(seq).catch(lost);
-    (knownSeq === seq ? Promise.resolve() : askChoices(seq)).then(fillSweepKeys).catch(lost);
+    choicesOnce(seq).then(fillSweepKeys).catch(lost);
     if (b.failed) return;
     askPipeline(seq).catch(lost);
     askPins(seq).catch(lost);
