@@ -205,7 +205,7 @@ class Loader {
     if (!file && is_override_) file = find_file(short_name(path, target.text), directory, search_);
     // The rest of the document can still be judged: an empty mapping stands in, and its keys are
     // not called missing.
-    if (!file && repeated_ != nullptr && path != "extends") {
+    if (!file && repeated_ != nullptr) {
       repeated_->push_back({target.place, path, missing(path, target.text, directory)});
       return {.kind = Node::Kind::mapping, .place = target.place};
     }
@@ -444,7 +444,12 @@ void set_value(Node& root, std::string_view path, Node value) {
   throw_all(std::move(wrong));
 }
 
-void apply_override(Node& root, const std::string& assignment, const SearchPath& search) {
+namespace {
+
+/// `missing`: where a preset that is not there is noted, so that the rest can be judged; null: it
+/// is thrown.
+void apply_one(Node& root, const std::string& assignment, const SearchPath& search,
+               std::vector<Diagnostic>* missing) {
   const Place place{"--set " + assignment};
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos)
@@ -474,6 +479,10 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
     // Values are YAML as in a file, so that lists and mappings can be given, too.
     value = parse_document(written, place.file);
   } catch (const InputError& error) {
+    if (written.starts_with("*") && parse_number(written.substr(1)))
+      refuse_input(place, path,
+                   "is '" + written + "', allowed: a value; '*=" + written.substr(1) +
+                       "' multiplies the one there is");
     refuse_input(place, path, error.diagnostics().front().message);
   }
   set_places(value, place);
@@ -493,8 +502,14 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
     value = std::move(mapping);
   }
   const std::string& at = preset.empty() ? path : preset;
-  Loader{search}.resolve_override(value, at);
+  Loader{search, missing}.resolve_override(value, at);
   set_value(root, at, std::move(value));
+}
+
+}  // namespace
+
+void apply_override(Node& root, const std::string& assignment, const SearchPath& search) {
+  apply_one(root, assignment, search, nullptr);
 }
 
 void apply_overrides(Node& root, const std::vector<std::string>& assignments,
@@ -505,7 +520,7 @@ void apply_overrides(Node& root, const std::vector<std::string>& assignments,
   for (const std::string& assignment : ordered) {
     if (is_replaced(assignment, ordered)) continue;
     try {
-      apply_override(root, assignment, search);
+      apply_one(root, assignment, search, &wrong);
     } catch (const InputError& error) {
       wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
     }

@@ -246,12 +246,14 @@ void CommandLine::check_options() const {
       texts.emplace_back("--" + option->get_lnames().front(), given);
     }
   }
-  check_outputs(app_->get_subcommands().front()->get_name(), texts);
+  const bool any = any_form_.contains(app_->get_subcommands().front());
+  check_outputs(any ? OutputForm::any : OutputForm::yaml, texts);
 }
 
 CLI::App* CommandLine::command(const char* name, const char* what, const char* example,
-                               std::function<Outcome()> body) {
+                               std::function<Outcome()> body, OutputForm output) {
   CLI::App* sub = app_->add_subcommand(name, what);
+  if (output == OutputForm::any) any_form_.insert(sub);
   sub->footer(std::string("Example: ") + example);
   sub->callback([this, body = std::move(body)] { chosen_ = body; });
   return sub;
@@ -292,18 +294,19 @@ CLI::Option* CommandLine::preset(CLI::App* sub, const char* names, std::string& 
 
 namespace {
 
+/// A config.json of Hugging Face is no preset: it has a key of its own, where there is one.
 void add_preset(CLI::App* sub, const char* option, const char* key, const std::string& what,
-                std::vector<std::string>& list, PresetCount count) {
+                std::vector<std::string>& list, PresetCount count, const char* json_key = nullptr) {
   const bool several = count == PresetCount::several;
   const std::string note = several ? " (repeatable)" : "";
   CLI::Option* added = sub->add_option_function<std::vector<std::string>>(
       option,
-      [key, &list](const std::vector<std::string>& presets) {
-        // A config.json of Hugging Face is no preset: it has a key of its own.
+      [key, json_key, &list](const std::vector<std::string>& presets) {
         for (const std::string& preset : presets)
-          list.push_back((preset.ends_with(".json") ? "model.hf_config" : key) + ("=" + preset));
+          list.push_back((json_key && preset.ends_with(".json") ? json_key : key) + ("=" + preset));
       },
-      what + ": its file, or the name of a preset" + note);
+      what + ": its file, or the name of a preset" +
+          (json_key ? ", or a config.json of Hugging Face" : "") + note);
   added->type_name("PRESET")->allow_extra_args(false);
   if (!several) added->expected(1);
 }
@@ -313,7 +316,8 @@ void add_preset(CLI::App* sub, const char* option, const char* key, const std::s
 void CommandLine::model_preset(CLI::App* sub, std::vector<std::string>& list, PresetCount count) {
   const bool several = count == PresetCount::several;
   add_preset(sub, "--model", "model.extends",
-             several ? "one more side: A with another model" : "another model", list, count);
+             several ? "one more side: A with another model" : "another model", list, count,
+             "model.hf_config");
   add_preset(sub, "--framework", "framework",
              several ? "one more side: A run by another framework" : "another framework, or none",
              list, count);

@@ -1,12 +1,14 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "commands.hpp"
+#include "outputs.hpp"
 
 namespace CLI {
 class App;
@@ -36,14 +38,16 @@ class CommandLine {
 
   /// A new command; `example` is one line for its help.
   CLI::App* command(const char* name, const char* what, const char* example,
-                    std::function<Outcome()> body);
+                    std::function<Outcome()> body, OutputForm output = OutputForm::yaml);
   /// The same with the options that its body reads.
   template <class Options>
   std::pair<CLI::App*, std::shared_ptr<Options>> command(Outcome (*body)(const Options&),
                                                          const char* name, const char* what,
-                                                         const char* example) {
+                                                         const char* example,
+                                                         OutputForm output = OutputForm::yaml) {
     auto options = std::make_shared<Options>();
-    return {command(name, what, example, [body, options] { return body(*options); }), options};
+    return {command(name, what, example, [body, options] { return body(*options); }, output),
+            options};
   }
   /// Names of the commands that have an option.
   std::vector<std::string> commands_with(const std::string& option) const;
@@ -80,6 +84,7 @@ class CommandLine {
 
   std::unique_ptr<CLI::App> app_;
   std::function<Outcome()> chosen_;
+  std::set<const CLI::App*> any_form_;  ///< commands with an --output of any form
   bool verbose_ = false, quiet_ = false;
 };
 

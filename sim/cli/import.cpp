@@ -27,8 +27,8 @@ std::string misplaced_argument(const LaunchOptions& launch) {
     return "is a second file; stepcast compare A B shows several side by side";
   if (word.find('=') != std::string::npos)
     return "is for launch scripts; did you mean --set " + word + "?";
-  return "is for launch scripts; each change of a scenario has a --set of its own, and a list has "
-         "commas without blanks";
+  return "is for launch scripts; a value with blanks is quoted, a list has commas without blanks, "
+         "and each change of a scenario has a --set of its own";
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ void add_import_commands(CommandLine& line) {
 void add_export_commands(CommandLine& line) {
   const auto [sub, options] = line.command(
       export_file, "export", "write a scenario as the launch file of a training framework",
-      "stepcast export scenarios/deepseek-v3-2048.yaml --to mindformers -o pretrain.yaml");
+      "stepcast export scenarios/deepseek-v3-2048.yaml --to mindformers -o pretrain.yaml",
+      OutputForm::any);
   required(sub, "scenario SCENARIO", options->scenario,
            "scenario or launch file, - for standard input");
   option(sub, "--to KIND", options->to,
@@ -61,7 +62,8 @@ void add_export_commands(CommandLine& line) {
 void add_edit_commands(CommandLine& line) {
   const auto [sub, options] = line.command(
       edit, "edit", "write keys into the text of a file; comments and layout stay",
-      "stepcast edit scenario.yaml --set parallel.tp=4 --set parallel.dp=auto -o scenario.yaml");
+      "stepcast edit scenario.yaml --set parallel.tp=4 --set parallel.dp=auto -o scenario.yaml",
+      OutputForm::any);
   required(sub, "file FILE", options->file,
            "scenario, sweep or cluster file, - for standard input");
   CommandLine::overrides(sub, options->overrides);

@@ -130,13 +130,10 @@ std::string identity(const std::string& path) {
 
 }  // namespace
 
-void check_outputs(std::string_view command,
-                   std::vector<std::pair<std::string, std::string>> given) {
+void check_outputs(OutputForm form, std::vector<std::pair<std::string, std::string>> given) {
   // Of two for one place the other is named: every command has --json.
   std::stable_partition(given.begin(), given.end(),
                         [](const auto& one) { return one.first == "--json"; });
-  // What these two write has the form of the file that was edited, or of a framework's own.
-  const bool any_form = command == "edit" || command == "export";
   std::vector<Diagnostic> wrong;
   std::map<std::string, std::string> owners;  // of each place
   for (const auto& [option, path] : given) {
@@ -158,7 +155,7 @@ void check_outputs(std::string_view command,
                        option,
                        "and " + owner->second + " are both " + path + ", allowed: one of them" +
                            (dash ? "" : " there")});
-    const bool any_ending = dash || (any_form && option == "--output");
+    const bool any_ending = dash || (form == OutputForm::any && option == "--output");
     if (const std::string why = any_ending ? "" : wrong_ending(option, path); !why.empty()) {
       wrong.push_back({{}, option, why});
       continue;

@@ -91,7 +91,7 @@ function timelineOn(node, say, hush) {
     const shades = Object.fromEntries([...unitShades, ...waitShades, 'paper', 'ink', 'quiet'].map(name => [name, colour(name)]));
     rows.forEach((row, r) => drawRow(row, top + tall * r, shades));
     pen.fillStyle = shades.quiet;
-    roundTimes(from, from + span, Math.max(2, room() / 150)).forEach(time => {
+    roundTimes(from, from + span, Math.max(3, room() / 150)).forEach(time => {
       const text = seconds(Number(time.toPrecision(9))), width = pen.measureText(text).width;
       pen.fillText(text, Math.min(x(time) + 3, node.clientWidth - width - 2), 10);
       pen.fillRect(x(time), 4, 1, top - 8);

@@ -68,7 +68,8 @@ void check_allocation(const ClusterSpec& cluster, const std::string& prefix, Che
   if (checks.good({prefix + "devices", prefix + "node.devices"}))
     checks.require(nodes == cluster.nodes(), list,
                    "has " + count_text(nodes) + " nodes, allowed: the " +
-                       count_text(cluster.nodes()) + " of the cluster (devices / node.devices)");
+                       count_text(cluster.nodes()) +
+                       " of the cluster (devices / node.devices), or the first ones, none");
   checks.require(cluster.kinds.empty(), list,
                  "is given in a cluster of several kinds of nodes, allowed: none");
   // On one switch all nodes are alike, wherever they are.

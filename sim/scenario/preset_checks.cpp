@@ -97,15 +97,17 @@ void check_kind_planes(const NodeKind& kind, const NodeKind& first, const std::s
          "super_node.fabric.planes");
 }
 
-/// As many nodes of each kind in a cluster of another size; empty where they do not divide it.
-std::string kinds_in_proportion(const ClusterSpec& cluster, std::int64_t nodes) {
+/// As many nodes of each kind in a cluster of another size, or none where they do not divide it.
+std::string kinds_instead(const ClusterSpec& cluster, std::int64_t nodes) {
+  const std::int64_t whole = cluster.super_node ? cluster.super_node->nodes : 1;
   std::string text;
   for (std::size_t k = 0; k < cluster.kinds.size(); ++k) {
     const std::int64_t share = cluster.kinds[k].nodes * cluster.nodes();
-    if (nodes <= 0 || share <= 0 || share % nodes != 0) return {};
+    if (nodes <= 0 || share <= 0 || share % (nodes * whole) != 0)
+      return "; all alike: --set cluster.kinds=none";
     text += " --set cluster.kinds." + std::to_string(k) + ".nodes=" + count_text(share / nodes);
   }
-  return text.empty() ? text : "; in proportion:" + text;
+  return "; in proportion:" + text;
 }
 
 /// Kinds differ in devices, hosts and speeds of links, not in shape.
@@ -133,7 +135,7 @@ void check_kinds(const ClusterSpec& cluster, const std::string& prefix, Checks& 
   checks.require(cluster.kinds.empty() || nodes == cluster.nodes(), list,
                  "have " + count_text(nodes) + " nodes, allowed: the " +
                      count_text(cluster.nodes()) + " of the cluster" +
-                     kinds_in_proportion(cluster, nodes));
+                     kinds_instead(cluster, nodes));
 }
 
 void check_wires(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {

@@ -17,7 +17,12 @@ namespace {
 constexpr std::string_view extends = ".extends";
 
 bool names_missing_preset(const Diagnostic& d) {
-  return d.path.ends_with(extends) && d.message.starts_with("names '");
+  return ("." + d.path).ends_with(extends) && d.message.starts_with("names '");
+}
+
+/// The mapping that a preset was to fill, with a dot behind it; empty for the whole file.
+std::string mapping_of(const Diagnostic& d) {
+  return d.path.substr(0, d.path.size() + 1 - extends.size());
 }
 
 /// The paths of all keys of a scenario that have one name.
@@ -198,10 +203,13 @@ std::filesystem::path directory_of(const Place& place) {
                                           : std::filesystem::path(place.file).parent_path();
 }
 
-void note_missing_presets(const std::vector<Diagnostic>& wrong, Reading& reading) {
+bool note_missing_presets(const std::vector<Diagnostic>& wrong, Reading& reading) {
   for (const Diagnostic& d : wrong)
-    if (names_missing_preset(d))
-      reading.failed.insert(d.path.substr(0, d.path.size() - extends.size()));
+    if (names_missing_preset(d)) {
+      const std::string mapping = mapping_of(d);
+      reading.failed.insert(mapping.substr(0, mapping.size() - (mapping.empty() ? 0 : 1)));
+    }
+  return std::ranges::all_of(wrong, names_missing_preset);
 }
 
 void drop_consequences(Reading& reading) {
@@ -209,8 +217,7 @@ void drop_consequences(Reading& reading) {
   // by consequence, and one error says enough.
   std::vector<std::string> mappings;
   for (const Diagnostic& d : reading.diagnostics)
-    if (names_missing_preset(d))
-      mappings.push_back(d.path.substr(0, d.path.size() + 1 - extends.size()));
+    if (names_missing_preset(d)) mappings.push_back(mapping_of(d));
   if (mappings.empty()) return;
   std::erase_if(reading.diagnostics, [&](const Diagnostic& d) {
     const bool lacks = d.message.starts_with("is missing") || d.message.starts_with("is empty") ||

@@ -42,16 +42,19 @@ Node load(std::string_view text, const std::string& path, const std::vector<std:
   apply_overrides(root, overrides, search, wrong);
   // `--set model.hf_config=..` replaces a preset, whose keys would contradict the file.
   give_way_to_config(root);
-  // Overrides may give every key of a plan one value: a scenario is left.
-  require_kind(kind == FileKind::plan ? file_kind(root) : kind, wanted, path);
   for (const Diagnostic& d : repeated) {
     reading.failed.insert(d.path);
     reading.diagnostics.push_back(d);
   }
   note_missing_presets(repeated, reading);
-  // Nothing can be judged on a document that is not the one that was asked for.
-  if (wrong.empty()) return root;
-  append_errors(reading, InputError(std::move(wrong)));
+  // What a file is, is not known without what it extends: its words are judged as a scenario's.
+  const bool whole = !reading.failed.contains("");
+  // Overrides may give every key of a plan one value: a scenario is left.
+  if (whole) require_kind(kind == FileKind::plan ? file_kind(root) : kind, wanted, path);
+  if (!whole && wanted != FileKind::scenario) throw InputError(std::move(reading.diagnostics));
+  reading.diagnostics.insert(reading.diagnostics.end(), wrong.begin(), wrong.end());
+  // Nothing can be judged on a document that is not the one that was asked for, but for presets.
+  if (note_missing_presets(wrong, reading)) return root;
   throw InputError(std::move(reading.diagnostics));
 }
 

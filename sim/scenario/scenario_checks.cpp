@@ -166,22 +166,24 @@ void check_experts(const Scenario& scenario, Checks& checks) {
   // Sizes are compared only where they were read: a size that is no number would name a second
   // error for the same line.
   const ExpertSpec& moe = *scenario.workload.model.moe;
+  const bool placed =
+      checks.good({"parallel.tp", "parallel.cp", "parallel.pp", "parallel.dp", "parallel.etp"});
+  // Experts are spread over the ranks of one stage, whatever dimension the dense layers use them
+  // for. What is allowed divides both.
+  const std::int64_t ranks = placed ? plan.stage_ranks() : 0;
+  const std::int64_t room = placed && ranks % plan.etp == 0 ? ranks / plan.etp : ranks;
+  const std::string allowed = ", allowed: " + divisors(std::gcd(moe.experts, room));
   checks.require(!experts_misfit(moe, plan), "parallel.ep",
                  "is " + count_text(plan.ep) + ", must divide the " + count_text(moe.experts) +
-                     " experts, allowed: " + divisors(moe.experts));
+                     " experts" + allowed);
   checks.require(!expert_width_misfit(moe, plan), "parallel.etp",
                  "is " + count_text(plan.etp) + ", must divide the hidden width of an expert (" +
                      count_text(moe.expert_hidden) + "), allowed: " + divisors(moe.expert_hidden));
-  if (checks.good({"parallel.tp", "parallel.cp", "parallel.pp", "parallel.dp", "parallel.etp"})) {
-    // Experts are spread over the ranks of one stage, whatever dimension the dense layers use them
-    // for.
-    const std::int64_t ranks = plan.stage_ranks();
+  if (placed && checks.good({"parallel.etp"}))
     checks.require(!expert_ranks_misfit(plan), "parallel.ep",
                    "is " + count_text(plan.ep) + ", etp*ep = " + count_text(plan.etp * plan.ep) +
-                       " must divide the tp*cp*dp = " + count_text(ranks) +
-                       " ranks of a stage, allowed: " +
-                       divisors(ranks % plan.etp == 0 ? ranks / plan.etp : ranks));
-  }
+                       " must divide the tp*cp*dp = " + count_text(ranks) + " ranks of a stage" +
+                       allowed);
   checks.require_use(
       scenario.workload.moe.overlap != MoeSpec::Overlap::shared_expert || moe.shared_experts > 0,
       "moe.overlap",

@@ -87,16 +87,19 @@ void check_slices(const Scenario& scenario, std::int64_t slices, Checks& checks)
 /// A table of orders is for one shape.
 void check_table(const Scenario& scenario, const PipelineShape& table, Checks& checks) {
   const PipelineShape shape = scenario.pipeline_shape();
-  const auto same = [&](std::int64_t own, std::int64_t written, const char* path,
-                        const char* what) {
+  // `each` is how much of the key one of them takes.
+  const auto same = [&](std::int64_t own, std::int64_t written, const char* path, const char* what,
+                        std::int64_t each = 1) {
     checks.require(own == written, path,
                    "gives " + count_text(own) + " " + what + ", " + scenario.schedule.table +
                        " has orders for " + count_text(written) +
-                       ", allowed: " + count_text(written) + " " + what);
+                       ", allowed: " + count_text(each * written) +
+                       ", or another schedule, such as --set schedule.pipeline=1f1b");
   };
   same(shape.stages, table.stages, "parallel.pp", "stages");
   same(shape.chunks, table.chunks, "parallel.vpp", "chunks per stage");
-  same(shape.micro_batches, table.micro_batches, "training.global_batch", "micro-batches");
+  same(shape.micro_batches, table.micro_batches, "training.global_batch", "micro-batches",
+       std::max<std::int64_t>(scenario.workload.training.global_batch / shape.micro_batches, 1));
   const bool left_out = scenario.schedule.slices == 1 && scenario.schedule.slice_tokens.empty();
   checks.require(left_out || scenario.schedule.slices == table.slices, "schedule.slices",
                  "is " + count_text(scenario.schedule.slices) + ", " + scenario.schedule.table +
@@ -173,6 +176,21 @@ std::vector<std::string> pair_findings(const Scenario& scenario, const PipelineS
   return findings;
 }
 
+/// What would run instead, as settings: a larger batch, or on one stage the plainest schedule.
+std::string instead(const Scenario& scenario, const PipelineShape& shape) {
+  const std::string& name = scenario.schedule.pipeline;
+  const std::int64_t each = scenario.workload.training.global_batch / shape.micro_batches;
+  PipelineShape other = shape;
+  // Rules ask for a number of micro-batches per stage, so that two rounds more meet any of them.
+  const std::int64_t most = shape.micro_batches + 2 * shape.stages;
+  for (++other.micro_batches; other.micro_batches <= most; ++other.micro_batches)
+    if (pipeline_schedule(name).rule(other).empty())
+      return ", such as --set training.global_batch=" + count_text(each * other.micro_batches);
+  if (shape.stages > 1 || name == "1f1b") return {};
+  return std::string(", such as --set schedule.pipeline=1f1b") +
+         (shape.chunks > 1 ? " --set parallel.vpp=1" : "");
+}
+
 void check_schedule(const Scenario& scenario, Checks& checks) {
   if (!checks.good({"training.global_batch", "training.micro_batch", "parallel.tp", "parallel.cp",
                     "parallel.pp", "parallel.dp", "parallel.vpp", "schedule.pipeline",
@@ -187,7 +205,9 @@ void check_schedule(const Scenario& scenario, Checks& checks) {
     check_table(scenario, scenario.order_table->shape, checks);
   } else {
     const std::string wrong = pipeline_schedule(scenario.schedule.pipeline).rule(shape);
-    checks.require(wrong.empty(), "schedule.pipeline", scenario.schedule.pipeline + " " + wrong);
+    if (!wrong.empty())
+      checks.fail("schedule.pipeline",
+                  scenario.schedule.pipeline + " " + wrong + instead(scenario, shape));
   }
   check_slices(scenario, shape.slices, checks);
   for (const std::string& finding : pair_findings(scenario, shape))

@@ -160,14 +160,15 @@ void check_trunk(const StallsSpec::FailedLink& failed, const std::string& path,
 
 /// A plane that fails leaves the others, of which some are needed.
 void check_plane(const StallsSpec::FailedLink& failed, PlaneName plane, const std::string& path,
-                 const ClusterSpec& cluster, std::map<PlaneSet, std::set<std::uint32_t>>& seen,
+                 const Fabric& fabric, std::map<PlaneSet, std::set<std::uint32_t>>& seen,
                  Checks& checks) {
-  const std::string names = plane_names(cluster);
-  const std::int64_t all = planes_of(cluster, plane.set);
+  const std::string names = plane_names(fabric.cluster());
+  const std::int64_t all = planes_of(fabric.cluster(), plane.set);
   std::set<std::uint32_t>& lost = seen[plane.set];
   if (!checks.require(all > 1 && plane.number < all, path + ".link",
-                      "is '" + failed.link + "', which the fabric does not have, allowed: " +
-                          (names.empty() ? "links, because no ports have planes" : names)))
+                      "is '" + failed.link + "', which the fabric does not have" +
+                          (names.empty() ? ", no ports have planes, allowed: " + link_names(fabric)
+                                         : ", allowed: " + names)))
     return;
   checks.require(failed.ports == 1, path + ".ports",
                  "is " + count_text(failed.ports) + " of a plane, allowed: 1");
@@ -187,7 +188,7 @@ void check_failed(const StallsSpec& spec, const Fabric& fabric, LinkRoll& roll, 
     // once.
     const auto plane = plane_name(spec.failed_links[i].link);
     if (plane && checks.good({path + ".link"}))
-      check_plane(spec.failed_links[i], *plane, path, fabric.cluster(), planes, checks);
+      check_plane(spec.failed_links[i], *plane, path, fabric, planes, checks);
     links.push_back(plane ? std::vector<LinkId>{} : roll.add(path, spec.failed_links[i].link));
     if (links.back().empty()) continue;
     // Uplinks of a leaf are one link of many ports: losing some of them makes it narrower, and

@@ -76,12 +76,12 @@ function drawAssumed(list, sources) {
   if (list.length) tableOf(block, ['number', 'value', 'why'], list.map(a => [a.path, a.value, a.note]), 'texts');
 }
 
-function drawStrip(b, a) {
+function drawStrip(b, a, without = '') {
   const strip = $('strip'), before = a ? Object.fromEntries(cards(a.result).map(c => [c[0], c])) : {};
   strip.textContent = '';
   cards(b.result).forEach(([id, label, value, text, note, bad]) => {
     const card = element(strip, 'div', { class: 'card' + (bad ? ' bad' : '') });
-    element(card, 'span', {}, label);
+    element(card, 'span', {}, label + without);
     element(card, 'b', { 'data-value': value, 'data-id': id }, text);
     if (note) element(card, 'span', {}, note);
     if (before[id]) element(card, 'span', { class: 'before', 'data-difference': id }, `A ${before[id][3]}, `).append(changeOf(id, value, before[id][2]));
@@ -180,7 +180,22 @@ function drawStages(b) {
   element(block, 'p', { class: 'quiet' }, 'The line is the capacity of the device.');
 }
 
+/* Numbers of another question than what is asked, so that each place says which. */
+function drawFirst(of) {
+  const without = ` without ${of.without}`;
+  first = of;
+  drawHead(of.b);
+  $('bound').textContent = `Without ${of.without}: ${of.b.result.headline}`;
+  drawStrip(of.b, null, without);
+  drawBars(of.b, null);
+  drawStages(of.b);
+  $('answer').style.setProperty('--without', `"${without}"`);
+  $('answer').classList.add('first');
+  $('answer').classList.remove('old');
+}
 function drawAnswer(b, a) {
+  first = null;
+  $('answer').classList.remove('first', 'old');
   drawHead(b);
   drawStrip(b, a);
   drawPins();
@@ -196,14 +211,14 @@ const controlOf = path => state.text === null || state.set[path] !== undefined ?
 const spoken = text => text.replace(/(^|\s)--(?:set )?(?=\w)/g, '$1');
 const errorsOf = reply => (reply.errors || [{ path: '', text: reply.error }]).map(error => ({
   ...error, text: spoken((error.file || '').startsWith('--set ') ? `${error.path}: ${error.message}` : error.text) }));
-let told = [];  // the errors that stand somewhere now
+let told = [];  // the errors that stand somewhere now: {path, text}
 function drawErrors(reply) {
   const block = $('errors'), below = $('text-errors');
   block.textContent = below.textContent = '';
   document.querySelectorAll('.control.wrong').forEach(c => c.classList.remove('wrong'));
   Object.values({ ...built, ...swaps }).forEach(control => { control.fault.textContent = ''; });
   const errors = !reply ? [] : errorsOf(reply);
-  told = errors.map(error => error.text);
+  told = errors;
   const at = { control: [], text: [] };
   errors.forEach(error => {
     const control = controlOf(error.path), place = /^-:(\d+):(\d+): /.exec(error.text);

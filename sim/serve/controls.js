@@ -49,6 +49,13 @@ const GROUPS = [
 ];
 /* With these the number of replicas follows: who turns them wants dp to give way. */
 const degrees = key => key === 'cluster.devices' || (key.startsWith('parallel.') && /\.(tp|pp|cp|dp)$/.test(key));
+/* Where no rank is like another a forecast takes seconds: what makes them unlike, its value without it, and its name. */
+const UNLIKE = [['stalls.compute_jitter.sigma', '0', 'jitter'], ['moe.routing.distribution', 'uniform', 'uneven routing']];
+/* The same question with ranks that are alike, null where they are. */
+function alike() {
+  const some = UNLIKE.filter(([key, without]) => (valueNow(key) ?? without) !== without);
+  return some.length ? { set: { ...state.set, ...Object.fromEntries(some) }, without: some.map(of => of[2]).join(' and ') } : null;
+}
 const known = {};  // key -> {now, values: {value: reason}}
 let knownSeq = 0;  // of the question that `known` answers
 const built = {};  // key -> its elements
@@ -145,8 +152,8 @@ function moveFocus(event, list) {
   event.preventDefault();
 }
 
-/* Where the scenario itself does not run, values of many controls fail in the same words, which stand at their place already. */
-const isTold = reason => told.some(text => text.includes(reason));
+/* Where the scenario itself does not run, values of many controls fail by the same key, whose error stands at its place already. */
+const isTold = reason => told.some(({ path, text }) => text.includes(reason) || (path && reason.startsWith(path + ': ')));
 function drawControls() {
   drawSwaps();
   Object.entries(built).forEach(([key, control]) => {
@@ -204,10 +211,16 @@ async function choicesOf(seq, keys) {
   if (strict.status === 200) reply.answer.keys = [...reply.answer.keys.filter(key => degrees(key.path)), ...strict.answer.keys];
   return strict.status === 200 ? reply : strict;
 }
+/* Of one question once, unless that failed. */
+let choosing = {};
+function choicesOnce(seq) {
+  if (choosing.seq !== seq) choosing = { seq, done: askChoices(seq).catch(error => { choosing = {}; throw error; }) };
+  return choosing.done;
+}
 /* Asks which values run. Values around the present one are known only when that one is: they are asked for then. */
 async function askChoices(seq, again = true) {
   const reply = await choicesOf(seq, toAsk(again));
-  if (seq !== lastSeq) return;
+  if (seq !== lastSeq || reply.status === 409) return;
   if (reply.status === 200) reply.answer.keys.forEach(key => {
     known[key.path] = { now: key.now, values: Object.fromEntries(key.values.map(v => [v.value, v.reason])) };
   });

@@ -41,7 +41,6 @@ async function keptPage() {
     .replace('</body>', () => `<script type="application/json" id="kept">${data}${end}\n<script>\n${script}${end}\n</body>`) + '\n';
 }
 async function savePage() {
-  if ($('answer').classList.contains('old') || sourceSeq !== lastSeq) { tell('save-page', 'Not before the answer is there'); return; }
   const page = await keptPage().catch(() => null);
   if (page) save('stepcast.html', new Blob([page], { type: 'text/html' }));
   else tell('save-page', 'stepcast serve does not answer');
@@ -54,7 +53,10 @@ const savings = {
   'save-json': () => save('result.json', new Blob([JSON.stringify(shown, null, 2)], { type: 'application/json' })),
   'save-yaml': () => save('scenario.yaml', new Blob([$('yaml').value], { type: 'text/plain' })) };
 function listenToSavings() {
-  Object.entries(savings).filter(([id]) => $(id)).forEach(([id, act]) => $(id).addEventListener('click', act));
+  Object.entries(savings).filter(([id]) => $(id)).forEach(([id, act]) => $(id).addEventListener('click', () => {
+    if (live() && (shown === null || shown.seq !== lastSeq || (id === 'save-page' && sourceSeq !== lastSeq))) tell(id, 'Not before the answer is there');
+    else act();
+  }));
   if ($('stage')) $('stage').addEventListener('change', drawOperators);
 }
 

@@ -10,8 +10,8 @@ function commandOf(from) {
   return `stepcast run ${from.text === null ? shellWord(from.preset || '') : 'scenario.yaml'}${set} --json -`;
 }
 
-async function ask(slot, from, seq) {
-  const reply = await call('forecast', { tab, slot, seq, scenario: scenarioOf(from), set: from.set });
+async function ask(slot, from, seq, set = from.set) {
+  const reply = await call('forecast', { tab, slot, seq, scenario: scenarioOf(from), set });
   return reply.status === 200 ? { ...reply.answer, seq } : { ...reply, failed: true };
 }
 
@@ -29,6 +29,32 @@ function waits(does) {
   clearTimeout(slow);
   $('waiting').textContent = '';
   slow = does ? setTimeout(sayWaiting, silence) : null;
+}
+
+/* Where ranks are unlike: until the answer is there, the step in which they are alike, named as that wherever it stands. One that
+   would be seen for a moment only is not drawn. */
+const glimpse = 150;
+let first = null;  // what stands for the answer that is not there: {b, without}
+async function answerAlike(seq) {
+  const other = alike();
+  if (!other) return;
+  const b = await ask('alike', state, seq, other.set);
+  await new Promise(done => setTimeout(done, askedAt + glimpse - performance.now()));
+  if (b.failed || seq !== lastSeq || Number($('answer').dataset.seq) === seq) return;
+  waits(false);
+  drawErrors(null);
+  drawFirst({ b, without: other.without });
+  sayFirst('is still under way');
+  await nextFrame();
+  Object.assign($('answer').dataset, { firstMs: performance.now() - askedAt, first: seq });
+  if (seq === lastSeq && first) choicesOnce(seq).catch(lost);  // further changes need not wait
+}
+function sayFirst(how) {
+  $('waiting').textContent = `These numbers are without ${first.without}; the forecast with it ${how}.`;
+}
+function redraw() {
+  if (first) drawFirst(first);
+  else if (shown) drawAnswer(shown, pinned);
 }
 
 /* The first change goes at once, before anything is drawn; the last of a row a moment after it. */
@@ -63,26 +89,27 @@ function drawChange() {
 
 async function answer(seq) {
   lastStart = performance.now();
+  answerAlike(seq).catch(() => {});  // the answer itself says what is wrong
   try {
     const [b, a] = await Promise.all([ask('b', state, seq), state.a && !pinned ? ask('a', state.a, seq) : pinned]);
     if (seq !== lastSeq) return;
     waits(false);
     if (b.failed) {
       if (b.status !== 409) drawErrors(b);
+      if (first && first.b.seq === seq) sayFirst('did not come');
     } else {
       drawErrors(null);
       pinned = a && !a.failed ? a : null;
       shown = b;
       late('pins', false);
       drawAnswer(b, pinned);
-      $('answer').classList.remove('old');
       speak(b);
       await nextFrame();
       Object.assign($('answer').dataset, { ms: performance.now() - askedAt, drawn: seq });
       if (seq !== lastSeq) return;
     }
     showSource(seq).catch(lost);
-    askChoices(seq).then(fillSweepKeys).catch(lost);
+    choicesOnce(seq).then(fillSweepKeys).catch(lost);
     if (b.failed) return;
     askPipeline(seq).catch(lost);
     askPins(seq).catch(lost);
@@ -186,7 +213,7 @@ function listen() {
     if (act) { act(); event.preventDefault(); }
   });
   addEventListener('hashchange', begin);
-  addEventListener('resize', () => { if (shown) drawAnswer(shown, pinned); });
+  addEventListener('resize', redraw);
 }
 
 let scenarios = [];

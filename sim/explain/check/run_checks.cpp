@@ -124,7 +124,8 @@ FileKind kind_of(const std::string& file, const SearchPath& search) {
   std::vector<Diagnostic> repeated;
   try {
     const Node root = load_document_text(read_document_text(file, search), file, search, &repeated);
-    const FileKind kind = file_kind(root).value_or(FileKind::scenario);
+    const bool whole = std::ranges::find(repeated, "extends", &Diagnostic::path) == repeated.end();
+    const FileKind kind = whole ? file_kind(root).value_or(FileKind::scenario) : FileKind::check;
     return kind == FileKind::scenario && misspells_expect(root) ? FileKind::check : kind;
   } catch (const InputError&) {
     return FileKind::check;

@@ -170,6 +170,9 @@ TEST(Mistakes, SettingsThird) {
       {"run llama2-7b-8.yaml --set parallel.tensor_parallel=2", "did you mean tp?"},
       {"run llama2-7b-8.yaml --set parallel.tensor_model_parallel_size=2", "did you mean tp?"},
       {"run llama2-7b-8.yaml --set training.batch_size=2", "global_batch or micro_batch"},
+      {"run llama2-7b-8.yaml --set cluster={devices: 16, node: none}", "with blanks is quoted"},
+      {"run llama2-7b-8.yaml --cluster no --set parallel.tp=x", "parallel.tp: is 'x', allowed: a"},
+      {"run llama2-7b-8.yaml --set training.sequence=*1.5", "'*=1.5' multiplies"},
   });
 }
 

@@ -84,7 +84,7 @@ TEST(PlatformTable, APatternChoosesHosts) {
             (std::vector<std::string>{"gpu9", "gpu1"}));
   EXPECT_EQ(refusal(text, 4, "gpu*"),
             "cluster.network.platform.hosts: is 'gpu*', which 3 of the 4 hosts of the file match, "
-            "allowed: at least the 4 devices of the cluster");
+            "allowed: at least the 4 devices of the cluster, or --set cluster.devices=3");
   EXPECT_NE(refusal(text, 4).find("has no route from login to gpu10"), std::string::npos);
 }
 

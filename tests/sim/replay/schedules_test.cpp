@@ -212,11 +212,12 @@ TEST(ScheduleTables, AreCheckedBeforeTheyRun) {
             "1, stage 1 at F1 needs F1 of stage 0");
   EXPECT_EQ(
       wrong_table("stepcast: 1\nmicro_batches: 1\norders: [F0 B0]\n"),
-      "s.yaml:38:7: parallel.pp: gives 2 stages, own.yaml has orders for 1, allowed: 1 stages\n"
-      "s.yaml:39:8: parallel.vpp: gives 2 chunks per stage, own.yaml has orders for 1, "
-      "allowed: 1 chunks per stage\n"
+      "s.yaml:38:7: parallel.pp: gives 2 stages, own.yaml has orders for 1, allowed: 1, or another "
+      "schedule, such as --set schedule.pipeline=1f1b\n"
+      "s.yaml:39:8: parallel.vpp: gives 2 chunks per stage, own.yaml has orders for 1, allowed: 1, "
+      "or another schedule, such as --set schedule.pipeline=1f1b\n"
       "s.yaml:46:17: training.global_batch: gives 8 micro-batches, own.yaml has orders for 1, "
-      "allowed: 1 micro-batches");
+      "allowed: 4, or another schedule, such as --set schedule.pipeline=1f1b");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "errors_of.hpp"
 #include "sim/small_scenario.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
@@ -201,6 +203,20 @@ TEST(WrongFiles, AMissingPreset) {
           .find(
               "a.yaml:3:12: cluster.extends: names 'clusters/none.yaml', which does not exist in"),
       std::string::npos);
+}
+
+TEST(WrongFiles, OfWhatExtendsNothingTheOwnWordsAreJudged) {
+  const TemporaryFiles files;
+  const std::string path =
+      files.write("a.yaml",
+                  "stepcast: 1\nextends: none.yaml\nframework: none\nparallel: {tp: 3}\n"
+                  "training: {micro_batch: x}\nparalel: {pp: 2}\n");
+  const std::string said = errors_of(files, path);
+  for (const char* error :
+       {"a.yaml:2:10: extends: names 'none.yaml', which does not exist in",
+        "a.yaml:5:25: training.micro_batch: is 'x'", "a.yaml:6:1: paralel: is not a known key"})
+    EXPECT_NE(said.find(error), std::string::npos) << said;
+  EXPECT_EQ(std::ranges::count(said, '\n'), 2) << said;
 }
 
 TEST(WrongFiles, AMissingPresetHidesNoOtherError) {

@@ -80,7 +80,7 @@ inline constexpr WrongRow wrong_plans[] = {
     {"too_few_micro_batches", "global_batch: 32", "global_batch: 4",
      "s.yaml:49:13: schedule.pipeline: interleaved_1f1b needs at least as many micro-batches as "
      "stages, got 1 micro-batches on 2 stages, allowed: a larger global batch, "
-     "smaller micro-batches, or fewer stages or replicas"},
+     "smaller micro-batches, or fewer stages or replicas, such as --set training.global_batch=8"},
     {"too_many_micro_batches", "global_batch: 32", "global_batch: 536870912",
      "s.yaml:46:17: training.global_batch: gives 134217728 micro-batches, allowed: at most "
      "1000000"},
