@@ -7,6 +7,7 @@
 
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/job_pool.hpp"
 #include "stepcast/sim/engine/platform_file.hpp"
 

@@ -11,6 +11,7 @@
 #include "model_folder.hpp"
 #include "printed.hpp"
 #include "stepcast/base/confined_files.hpp"
+#include "stepcast/base/foreign_document.hpp"
 #include "stepcast/base/text.hpp"
 #include "structured.hpp"
 #include "trainer.hpp"

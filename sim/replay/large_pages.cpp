@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 
 // Any header of the library says whether it is glibc.
 #if defined(__GLIBC__)

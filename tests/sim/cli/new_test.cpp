@@ -125,10 +125,11 @@ TEST(WaysToFit, AreTriedAndNamedForAStepThatDoesNot) {
   EXPECT_NE(ran.out.find("The cheapest ways to fit, tried:\n    --set "), std::string::npos)
       << ran.out;
   EXPECT_NE(ran.out.find("training.micro_batch=1"), std::string::npos) << ran.out;
-  const Ran far =
-      stepcast_run(files, "run llama2-70b.yaml --set parallel.tp=1 --set parallel.pp=1");
-  EXPECT_NE(far.out.find("tried:\n    --set parallel.tp=8"), std::string::npos)
-      << far.out << "twice as many tensor ranks are not enough";
+  const Ran far = stepcast_run(files,
+                               "run llama2-7b-8.yaml --set training.recompute=full --set "
+                               "parallel.zero=3 --set cluster.device.memory.capacity=22GiB");
+  EXPECT_NE(far.out.find("\n    --set parallel.tp=2 "), std::string::npos) << far.out;
+  EXPECT_NE(far.out.find("\n    --set parallel.tp=4 "), std::string::npos) << "more than twice";
 }
 
 }  // namespace

@@ -271,7 +271,7 @@ TEST(ImportRefusals, Traps) {
     return refusal_of(data_path(file), options);
   };
   EXPECT_TRUE(has(said("mlm_gpt3_175b.sh", {{}, {}, "dgx-a100", {"model.vocabulary=51200"}, false}),
-                  "give a multiple of 128"));
+                  "a multiple of 128"));
   EXPECT_TRUE(
       has(said("mlm_mixtral_8x7b.sh", {{}, {}, "dgx-h100", {"model.vocabulary=32000"}, false}),
           "parallel.ep"));

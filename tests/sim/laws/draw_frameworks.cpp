@@ -57,9 +57,10 @@ void Drawing::pick_adapters() {
       has("communication.gradient.stand_ins=shapes") ||
       has("communication.tensor.backward=serial") || draft_.features.contains("exchange lists") ||
       draft_.features.contains("exchange broadcast");
-  if (refused || !chance(60)) return;
+  const bool stored = has("training.master_weights=stored");
+  if (refused || !chance(stored ? 100 : 60)) return;
   hit("adapters");
-  if (has("training.master_weights=stored")) hit("adapters stored");  // they are FP32 themselves
+  if (stored) hit("adapters stored");  // they are FP32 themselves
   set("training.adapters.rank", word({"8", "16", "64"}));
   const bool apart = chance(40);
   std::string targets = experts() ? "query, key, value, attention_out"

@@ -60,16 +60,16 @@ TEST(PlanRunsIn, TheWinnerHasALaunchFile) {
               std::vector<std::string>{});
 }
 
-// Without slices SeqPipe is 1F1B, which alone Megatron-LM has.
+// Without slices SeqPipe is interleaved 1F1B, which alone Megatron-LM has.
 TEST(PlanRunsIn, AmongEqualsTheFirstHasALaunchFile) {
   const test::PlanFile file(launched_plan);
   const PlanSpace space =
-      file.read({"schedule.pipeline=[seqpipe, 1f1b]", "parallel.pp=[2]", "parallel.vpp=[1]",
-                 "parallel.tp=[2]", "parallel.zero=[1]", "plan.placements=2"});
+      file.read({"schedule.pipeline=[seqpipe, interleaved_1f1b]", "parallel.pp=[2]",
+                 "parallel.vpp=[2]", "parallel.tp=[2]", "parallel.zero=[1]", "plan.placements=2"});
   const PlanResult result = search_plan(space, test::presets(), 1);
   ASSERT_EQ(result.best.size(), 2U);
   EXPECT_EQ(*result.best[0].simulated, *result.best[1].simulated);
-  EXPECT_EQ(space.dimensions.schedules[result.best.front().strategy.schedule], "1f1b");
+  EXPECT_EQ(space.dimensions.schedules[result.best.front().strategy.schedule], "interleaved_1f1b");
   EXPECT_TRUE(ties({1.0}, {1.0004}) && !ties({1.0}, {1.001}) && !ties({1.0, 1}, {1.0, 2}));
 }
 
