@@ -46,7 +46,8 @@ class CommandLine {
                                                          const char* example,
                                                          OutputForm output = OutputForm::yaml) {
     auto options = std::make_shared<Options>();
-    return {command(name, what, example, [body, options] { return body(*options); }, output),
+    return {command(
+                name, what, example, [body, options] { return body(*options); }, output),
             options};
   }
   /// Names of the commands that have an option.
