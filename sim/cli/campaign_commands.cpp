@@ -2,7 +2,6 @@
 #include "option.hpp"
 #include "progress.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/seeds.hpp"
 #include "stepcast/sim/report/campaign_report.hpp"
 
@@ -45,8 +44,9 @@ Outcome campaign(const CampaignOptions& options) {
   // One draw of what is random, unless several are asked for.
   const std::int64_t seeds =
       options.seeds.empty() ? 1 : seeds_option(options.seeds, draws_for_seeds(scenario));
+  const int jobs = jobs_option(options.jobs);
   const PhaseProgress progress("campaign");
-  const CampaignForecast found = forecast_campaign(scenario, seeds, usable_processors(), date);
+  const CampaignForecast found = forecast_campaign(scenario, seeds, jobs, date);
   Outcome outcome = shown(campaign_text(scenario, found), options.json,
                           options.json.empty() ? "" : campaign_json(scenario, found));
   outcome.warnings = std::move(warnings);
@@ -64,6 +64,7 @@ void add_campaign_commands(CommandLine& line) {
   option(sub, "--tokens N", options->tokens, "of the run, in place of the scenario's");
   option(sub, "--within TIME", options->within, "how probable it is to end by then");
   option(sub, "--seeds N", options->seeds, "draws of the spread that the runs take in turn");
+  CommandLine::jobs(sub, options->jobs);
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
   CommandLine::launch_size(sub, options->launch);

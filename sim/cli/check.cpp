@@ -98,7 +98,7 @@ void check_combinations(const CheckOptions& options) {
 Outcome check(const CheckOptions& options) {
   check_combinations(options);
   const SearchPath search = default_search_path(options.presets);
-  const int workers = workers_option(options.workers);
+  const int workers = jobs_option(options.workers);
   const std::optional<double> tolerance =
       options.tolerance.empty() ? std::nullopt : std::optional{tolerance_option(options.tolerance)};
   const std::vector<std::string> files =

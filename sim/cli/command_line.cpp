@@ -263,6 +263,10 @@ void CommandLine::presets(CLI::App* sub, PresetOptions& options) {
   repeated(sub, "--presets DIR", options.presets, "folder to look for presets in (repeatable)");
 }
 
+void CommandLine::jobs(CLI::App* sub, std::string& number) {
+  option(sub, "-j,--jobs N", number, "processes at a time, default one per processor");
+}
+
 void CommandLine::json(CLI::App* sub, std::string& file) {
   option(sub, "--json FILE", file, "write the result as JSON, - for stdout instead of the table");
 }

@@ -56,6 +56,8 @@ class CommandLine {
   bool verbose() const { return verbose_; }
   /// `--presets`, which every command that reads presets takes.
   static void presets(CLI::App* sub, PresetOptions& options);
+  /// `--jobs`, of commands that run several forecasts.
+  static void jobs(CLI::App* sub, std::string& number);
   /// `--json`.
   static void json(CLI::App* sub, std::string& file);
   /// An option or argument, `--cluster CLUSTER`, that is the file of a preset, or its name:

@@ -38,6 +38,7 @@ struct LaunchOptions {
 };
 
 struct RunOptions : PresetOptions {
+  std::string jobs;  ///< processes at a time; empty: all processors
   std::string scenario;
   LaunchOptions launch;
   std::vector<std::string> overrides;  ///< --set
@@ -111,6 +112,7 @@ struct CampaignOptions : PresetOptions {
   std::string steps, tokens;           ///< of the run; empty: the scenario's
   std::string within;                  ///< a duration; empty: no date is asked for
   std::string seeds;                   ///< draws of the spread; empty: the scenario's alone
+  std::string jobs;                    ///< as for run
   std::string json;                    ///< as for run
 };
 Outcome campaign(const CampaignOptions& options);
@@ -218,6 +220,8 @@ Outcome completion(const std::string& shell, const CLI::App& program);
 /// The whole number that an option holds, `4Ki` or `8`. Throws InputError.
 std::int64_t count_option(const std::string& option, const std::string& text, std::int64_t low,
                           std::int64_t high);
+/// The number of processes that `--jobs` asks for; empty: one per processor. Throws InputError.
+int jobs_option(const std::string& text);
 /// The number of `--seeds`; `draws` says whether the scenario has anything that a seed changes.
 /// Throws InputError.
 std::int64_t seeds_option(const std::string& text, bool draws);

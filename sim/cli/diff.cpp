@@ -62,7 +62,8 @@ Outcome diff(const DiffOptions& options) {
   if (alone && overrides.empty())
     bad_option("B", "is missing, allowed: a second scenario or result, or --set K=V");
   const std::vector<DiffSide> sides =
-      read_sides({{options.before, {}, launch}, {after, overrides, launch}}, search);
+      read_sides({{options.before, {}, launch}, {after, overrides, launch}}, search,
+                 jobs_option(options.jobs));
   const std::vector<PublishedPair> pairs = read_pairs(search);
   return shown(diff_table(sides[0], sides[1], listed(options.inputs), pairs), options.json,
                diff_json(sides[0], sides[1], pairs));
@@ -91,7 +92,7 @@ Outcome compare(const CompareOptions& options) {
     requests.push_back({options.files.front(), settings_of(variant), launch, options.engine});
   if (requests.size() < 2)
     bad_option("B", "is missing, allowed: more scenarios or results, or --set K=V");
-  const std::vector<DiffSide> sides = read_sides(requests, search);
+  const std::vector<DiffSide> sides = read_sides(requests, search, jobs_option(options.jobs));
   const std::vector<PublishedPair> pairs = read_pairs(search);
   const bool markdown = options.markdown == "-";
   if (!options.report.empty())

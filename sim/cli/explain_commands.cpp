@@ -1,7 +1,6 @@
 #include "command_line.hpp"
 #include "option.hpp"
 #include "progress.hpp"
-#include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/explain/explain.hpp"
 #include "stepcast/sim/explain/loss.hpp"
 #include "stepcast/sim/forecast/seeds.hpp"
@@ -52,11 +51,9 @@ Outcome explain_loss(const ExplainOptions& options, int workers) {
 }  // namespace
 
 Outcome explain(const ExplainOptions& options) {
-  constexpr std::int64_t most_rows = 1000, most_workers = 1024;
+  constexpr std::int64_t most_rows = 1000;
   const std::int64_t top = count_option("--top", options.top, 1, most_rows);
-  const std::int64_t workers = options.workers.empty()
-                                   ? usable_processors()
-                                   : count_option("-j", options.workers, 1, most_workers);
+  const int workers = jobs_option(options.workers);
   const SearchPath search = default_search_path(options.presets);
   LaunchOptions launch = options.launch;
   // Two sizes ask why the larger one loses; one number is the size of a launch file.
@@ -64,14 +61,14 @@ Outcome explain(const ExplainOptions& options) {
       options.devices.find(',') == std::string::npos)
     launch.devices = options.devices;
   else if (!options.devices.empty())
-    return explain_loss(options, static_cast<int>(workers));
+    return explain_loss(options, workers);
   if (options.strong || !options.seeds.empty())
     bad_option(options.strong ? "--strong" : "--seeds", "says how sizes compare, give --devices");
   std::vector<std::string> warnings;
   const Scenario scenario =
       scenario_option(options.scenario, options.overrides, launch, search, warnings);
   const PhaseProgress progress("explain");
-  const Explanation found = stepcast::explain(scenario, static_cast<int>(workers));
+  const Explanation found = stepcast::explain(scenario, workers);
   const auto rows = static_cast<std::size_t>(top);
   if (options.svg == "-") return {.text = tornado_svg(scenario, found, rows), .warnings = warnings};
   if (!options.svg.empty()) write_file(options.svg, tornado_svg(scenario, found, rows));

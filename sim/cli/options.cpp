@@ -7,6 +7,7 @@
 #include "stepcast/base/section.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/platform_file.hpp"
+#include "stepcast/sim/engine/workers.hpp"
 
 namespace stepcast::cli {
 
@@ -22,6 +23,12 @@ std::int64_t count_option(const std::string& option, const std::string& text, st
   if (const std::string two = two_counts(text); !two.empty()) bad_option(option, two);
   bad_option(option, fmt::format("is '{}', allowed: a whole number such as 8 or 4Ki, {} to {}",
                                  text, low, high));
+}
+
+int jobs_option(const std::string& text) {
+  constexpr std::int64_t most = 4096;
+  return text.empty() ? usable_processors()
+                      : static_cast<int>(count_option("--jobs", text, 1, most));
 }
 
 ClusterSpec cluster_option(const std::string& path, const std::string& devices,

@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "progress.hpp"
-#include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
 #include "stepcast/sim/report/lines.hpp"
@@ -12,7 +11,7 @@
 namespace stepcast::cli {
 namespace {
 
-constexpr std::int64_t most_points = 100'000, most_jobs = 1024;
+constexpr std::int64_t most_points = 100'000;
 
 PlanSpace read(const PlanOptions& options, const SearchPath& search) {
   std::vector<std::int64_t> devices;
@@ -28,9 +27,7 @@ PlanSpace read(const PlanOptions& options, const SearchPath& search) {
 Outcome plan(const PlanOptions& options) {
   const SearchPath search = default_search_path(options.presets);
   const PlanSpace space = read(options, search);
-  const int jobs = options.jobs.empty()
-                       ? usable_processors()
-                       : static_cast<int>(count_option("--jobs", options.jobs, 1, most_jobs));
+  const int jobs = jobs_option(options.jobs);
   const PhaseProgress progress("plan");
   const PlanResult result = search_plan(space, search, jobs, options.store);
   // Nothing feasible is an answer about the input, with the way out.

@@ -18,7 +18,7 @@ void add_plan_commands(CommandLine& line) {
       ->delimiter(',')
       ->type_name("N");
   option(sub, "--top K", options->top, "points to simulate at least");
-  option(sub, "-j,--jobs N", options->jobs, "processes at a time (default: processors)");
+  CommandLine::jobs(sub, options->jobs);
   option(sub, "--store FILE", options->store, "keep answers here: a search that was ended goes on");
   option(sub, "--output FILE", options->output, "write the best point as a scenario");
   option(sub, "--report FILE", options->report, "write a page that shows the frontier (.html)");

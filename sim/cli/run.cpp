@@ -126,7 +126,7 @@ std::string with_fields(std::string report, const std::string& fields) {
 std::optional<SeedRuns> seeds_of(const RunOptions& options, const Scenario& scenario) {
   if (options.seeds.empty()) return {};
   const std::int64_t count = seeds_option(options.seeds, draws_for_seeds(scenario));
-  return run_seeds(scenario, count, usable_processors());
+  return run_seeds(scenario, count, jobs_option(options.jobs));
 }
 
 /// How many steps of changing loads are asked for, 0: none. Refuses what cannot be run, before
@@ -207,7 +207,7 @@ Outcome run(const RunOptions& options) {
     recorded.text += "  What is drawn or written of the run shows one step of equal devices.\n";
   std::string& drawing = recorded.text;
   std::optional<LoadSteps> steps;
-  if (load_steps > 0) steps = run_load_steps(scenario, load_steps, usable_processors());
+  if (load_steps > 0) steps = run_load_steps(scenario, load_steps, jobs_option(options.jobs));
   const auto begin = std::chrono::steady_clock::now();
   // SimGrid opens its trace before its first activity and cannot do so later.
   if (!options.paje.empty()) trace_reference_world(options.paje);

@@ -42,6 +42,7 @@ void add_run(CommandLine& line) {
          "run so many seeds and report their quantiles; trace and report show the median");
   option(sub, "--load-steps N", options->load_steps,
          "run so many steps of changing expert loads and report their quantiles");
+  CommandLine::jobs(sub, options->jobs);
   sub->add_flag("--fail-on-oom", options->fail_on_oom,
                 "exit 1 when the step does not fit into device memory");
   CommandLine::presets(sub, *options);

@@ -4,7 +4,6 @@
 
 #include "progress.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/page/sweep_page.hpp"
 #include "sweep_commands.hpp"
 #include "terminal.hpp"
@@ -12,7 +11,7 @@
 namespace stepcast::cli {
 namespace {
 
-constexpr std::int64_t most_workers = 4096, most_swept = 1'000'000;
+constexpr std::int64_t most_swept = 1'000'000;
 
 /// `2/8`: the second of eight.
 void read_shard(const std::string& text, PointChoice& choice) {
@@ -99,14 +98,9 @@ void refuse_without_store(bool accept_builds, const std::string& store) {
     bad_option("--accept-builds", "takes rows of a store, give --store FILE too");
 }
 
-int workers_option(const std::string& text) {
-  if (text.empty()) return usable_processors();
-  return static_cast<int>(count_option("-j", text, 1, most_workers));
-}
-
 RunMissing in_processes(const std::string& workers) {
-  return [count = workers_option(workers)](SweepRun& run, const Sweep& sweep,
-                                           const SearchPath& search, const auto& watch) {
+  return [count = jobs_option(workers)](SweepRun& run, const Sweep& sweep, const SearchPath& search,
+                                        const auto& watch) {
     run_missing(run, sweep, count, search, watch);
   };
 }

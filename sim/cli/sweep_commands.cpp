@@ -14,17 +14,13 @@ void add_tables(CLI::App* sub, std::string& csv, std::string& json) {
   CommandLine::json(sub, json);
 }
 
-void add_workers(CLI::App* sub, std::string& workers) {
-  option(sub, "-j,--jobs N", workers, "processes at a time, default one per processor");
-}
-
 void add_sweep(CommandLine& line) {
   const auto [sub, options] =
       line.command(sweep, "sweep", "predict every point of a sweep file; resumes from a store",
                    "stepcast sweep scenarios/scaling/telechat3-105b.yaml --store "
                    "results.sqlite --csv points.csv");
   add_sweep_options(sub, *options);
-  add_workers(sub, options->workers);
+  CommandLine::jobs(sub, options->workers);
 }
 
 void add_results(CommandLine& line) {
@@ -51,7 +47,7 @@ void add_scale(CommandLine& line) {
   CommandLine::engine(sub, options->overrides);
   CommandLine::presets_of(sub, options->overrides);
   CommandLine::launch_kind(sub, options->launch);
-  add_workers(sub, options->workers);
+  CommandLine::jobs(sub, options->workers);
   option(sub, "--store FILE", options->store, "keep results here, simulate only what is missing");
   sub->add_flag("--accept-builds", options->accept_builds,
                 "take rows of the store that other builds made, and label them");
@@ -69,7 +65,7 @@ void add_check(CommandLine& line) {
       check, "check", "compare scenarios with what they expect; exit 1 where one fails",
       "stepcast check scenarios/regression --junit check.xml");
   required(sub, "paths PATH", options->paths, "scenarios with expect:, or folders of them");
-  add_workers(sub, options->workers);
+  CommandLine::jobs(sub, options->workers);
   sub->add_flag("--update", options->update, "write what came out into the files, in place");
   repeated(sub, "--filter PATTERN", options->filters,
            "only files whose path fits this pattern, '*105b*' (repeatable)");
@@ -103,6 +99,7 @@ void add_diff(CommandLine& line) {
   CommandLine::presets_of(sub, options->overrides);
   add_launch(sub, options->launch);
   sub->add_flag("--inputs", options->inputs, all_inputs);
+  CommandLine::jobs(sub, options->jobs);
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }
@@ -122,6 +119,7 @@ void add_compare(CommandLine& line) {
   CommandLine::presets_of(sub, options->variants, PresetCount::several);
   add_launch(sub, options->launch);
   sub->add_flag("--inputs", options->inputs, all_inputs);
+  CommandLine::jobs(sub, options->jobs);
   option(sub, "--rank N", options->rank, "rank that was profiled, default 0");
   option(sub, "--report FILE", options->report, "write a page that shows it (.html)");
   option(sub, "--markdown FILE", options->markdown,

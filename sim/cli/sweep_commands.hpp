@@ -68,6 +68,7 @@ struct DiffOptions : PresetOptions {
   std::vector<std::string> overrides;  ///< --set, of `after`
   std::vector<std::string> launch;     ///< --launch, of launch files: `devices=64`
   std::string json;                    ///< as for run
+  std::string jobs;                    ///< as for run
   bool inputs = false;                 ///< every key that differs, those of presets too
 };
 Outcome diff(const DiffOptions& options);
@@ -80,6 +81,7 @@ struct CompareOptions : PresetOptions {
   std::string json, markdown;         ///< as for run
   std::string report;                 ///< page; empty: none
   std::string rank;                   ///< of the profile; empty: 0
+  std::string jobs;                   ///< as for run
   bool inputs = false;                ///< as for diff
 };
 /// The first file beside the second, which is a profile. Throws InputError.
@@ -118,8 +120,5 @@ void write_points_page(const std::string& file, const Sweep& sweep, const PointT
 
 /// Throws InputError: without a store there are no rows of other builds.
 void refuse_without_store(bool accept_builds, const std::string& store);
-
-/// The number of processes that `-j` asks for. Throws InputError.
-int workers_option(const std::string& text);
 
 }  // namespace stepcast::cli

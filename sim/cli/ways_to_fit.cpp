@@ -65,7 +65,7 @@ std::vector<WayToFit> tried(const RunOptions& options,
       return "-";
     }
   };
-  run_in_workers(changes.size(), usable_processors(), job, [&](const WorkerAnswer& answer) {
+  run_in_workers(changes.size(), jobs_option(options.jobs), job, [&](const WorkerAnswer& answer) {
     if (answer.failed()) return;
     std::istringstream text(answer.text);
     std::string step, peak;

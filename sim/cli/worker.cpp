@@ -303,11 +303,8 @@ void WorkerLoop::run() {
 }
 
 WorkerSettings settings_of(const WorkerOptions& options) {
-  constexpr std::int64_t most_workers = 4096;
   WorkerSettings settings;
-  settings.most_jobs = static_cast<std::size_t>(
-      options.workers.empty() ? usable_processors()
-                              : count_option("--jobs", options.workers, 1, most_workers));
+  settings.most_jobs = static_cast<std::size_t>(jobs_option(options.workers));
   if (!options.memory.empty()) {
     const std::optional<Bytes> memory = parse_bytes(options.memory);
     // Below that the program itself does not start.

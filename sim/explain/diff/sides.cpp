@@ -159,8 +159,8 @@ OrderedJson rows_json(const std::vector<InputRow>& rows, const char* name) {
 
 }  // namespace
 
-std::vector<DiffSide> read_sides(const std::vector<SideRequest>& requests,
-                                 const SearchPath& search) {
+std::vector<DiffSide> read_sides(const std::vector<SideRequest>& requests, const SearchPath& search,
+                                 int workers) {
   std::vector<DiffSide> sides(requests.size());
   std::vector<std::pair<std::size_t, Scenario>> scenarios;
   std::map<std::string, std::string> texts;  // standard input reads once
@@ -183,7 +183,7 @@ std::vector<DiffSide> read_sides(const std::vector<SideRequest>& requests,
     const Scenario& scenario = scenarios[i].second;
     return report_json(scenario, forecast(scenario), {});
   };
-  run_in_workers(scenarios.size(), usable_processors(), job, [&](const WorkerAnswer& answer) {
+  run_in_workers(scenarios.size(), workers, job, [&](const WorkerAnswer& answer) {
     const std::size_t place = scenarios[answer.index].first;
     const SideRequest& request = requests[place];
     if (answer.failed()) throw_failure(request.file, answer);

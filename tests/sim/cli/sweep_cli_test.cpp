@@ -75,7 +75,7 @@ TEST(SweepCli, WrongUseExitsWithTwo) {
       {"sweep " + files.path("gone.yaml"), "does not exist"},
       {"sweep " + files.path("base.yaml"), "is a scenario file, give a sweep file; stepcast run"},
       {"run " + sweep, "is a sweep file, give a scenario"},
-      {"sweep " + sweep + " -j 0", "-j: is '0'"},
+      {"sweep " + sweep + " -j 0", "--jobs: is '0'"},
       {"sweep " + sweep + " --shard 3/2", "--shard: is '3/2'"},
       {"sweep " + sweep + " --shard 2", "--shard: is '2'"},
       {"sweep " + sweep + " --filter pp=2", "--filter: 'pp=2' names no key that varies"},

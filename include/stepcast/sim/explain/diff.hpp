@@ -46,11 +46,11 @@ struct DiffSide {
   std::map<std::string, std::string> presets = {};  ///< of `cluster` and `model`, where known
 };
 
-/// Reads results and simulates scenarios in processes of their own. Throws InputError for what
+/// Reads results and simulates scenarios in so many processes. Throws InputError for what
 /// is neither, for overrides of a result and for those that are wrong; EngineError where a
 /// simulation fails.
-std::vector<DiffSide> read_sides(const std::vector<SideRequest>& requests,
-                                 const SearchPath& search);
+std::vector<DiffSide> read_sides(const std::vector<SideRequest>& requests, const SearchPath& search,
+                                 int workers = 1);
 
 /// One input that differs, with its value on each side; nothing where a side lacks it.
 struct InputRow {
