@@ -79,10 +79,13 @@ bool too_close(const PlanSpace& space, const PlanPoint& first, const PlanPoint& 
 
 std::string row(const PlanSpace& space, const PlanPoint& p, std::size_t number, bool close) {
   const double gib = 1024.0 * 1024 * 1024;
+  // What is known before a simulation is of the point with balanced layers.
+  const auto before = [&](std::optional<Seconds> time) {
+    return time && !p.placement ? human(*time) : "-";
+  };
   return fmt::format(" {}{:>3} {:>9} {:>9} {:>9} {:>9} {:>6.1f} {:>7}  {}\n", close ? '~' : ' ',
-                     number, p.simulated ? human(*p.simulated) : "-",
-                     p.alone ? human(*p.alone) : "-", human(p.bound), human(p.estimate),
-                     p.peak.value() / gib, p.devices,
+                     number, p.simulated ? human(*p.simulated) : "-", before(p.alone),
+                     before(p.bound), before(p.estimate), p.peak.value() / gib, p.devices,
                      strategy_text(space, p.strategy, p.placement));
 }
 

@@ -86,6 +86,7 @@ TEST(PlanTable, HasThePointOfItsHeadAndOneSentenceOfWhatIsProven) {
   EXPECT_NE(table.find("   1 "), std::string::npos) << table;
   const std::string row = table.substr(table.find("   1 "));
   EXPECT_NE(row.substr(0, row.find('\n')).find("recompute=1/12"), std::string::npos) << table;
+  EXPECT_NE(row.find(" - "), std::string::npos) << "bounds are those of even layers\n" << table;
   EXPECT_NE(table.find("No point with even layers is better, by its bound; an uneven split of "
                        "layers may be up to 3.0% faster."),
             std::string::npos)
