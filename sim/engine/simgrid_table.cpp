@@ -149,8 +149,8 @@ PlatformTable table_of_simgrid(const std::string& file, const std::string& patte
         "hosts",
         "is '" + pattern + "', which " + std::to_string(hosts.size()) + " of the " +
             std::to_string(all) + " hosts of the file match, allowed: at least the " +
-            std::to_string(devices) +
-            " devices of the cluster, or --set cluster.devices=" + std::to_string(hosts.size()));
+            std::to_string(devices) + " devices of the cluster" +
+            (hosts.empty() ? "" : ", or --set cluster.devices=" + std::to_string(hosts.size())));
   // Hosts beyond the cluster's devices are left alone.
   hosts.resize(static_cast<std::size_t>(devices));
   return TableMaker(std::move(hosts)).make();

@@ -110,7 +110,9 @@ TEST_F(Kinds, OfAnotherShapeAreRefused) {
     return "no error";
   };
   EXPECT_EQ(said("base.yaml", "1"), "no error");
-  EXPECT_EQ(said("base.yaml", "2"), "cluster.kinds: have 3 nodes, allowed: the 2 of the cluster");
+  EXPECT_EQ(said("base.yaml", "2"),
+            "cluster.kinds: have 3 nodes, allowed: the 2 of the cluster; all alike: --set "
+            "cluster.kinds=none");
   EXPECT_EQ(said("base.yaml", "0"), "cluster.kinds.1.nodes: is 0, allowed: 1 to 1048576");
   EXPECT_EQ(said("fours.yaml", "1"),
             "cluster.kinds.1.node.devices: is 4, allowed: 8 as on the other nodes");
