@@ -40,7 +40,7 @@ constexpr Spoken spoken[] = {
     {"fp16", "float16 half"},
     {"capacity", "memory"},
     {"model", "size"},
-    {"output", "out write"},
+    {"output", "out write o"},
     {"json", "out format output o"},
     {"seeds", "seed"},
     {"jobs", "j"},

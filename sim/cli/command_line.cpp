@@ -57,6 +57,10 @@ std::string unexpected_hint(const CLI::App& app, bool missing) {
       for (const std::string& key : keys_called(word)) meant.push_back("--set " + key + "=VALUE");
     std::string hint;
     for (const std::string& one : meant) hint += (hint.empty() ? "; did you mean " : " or ") + one;
+    // `--device` of a command with --devices.
+    const std::string plural = word + "s";
+    if (hint.empty() && std::ranges::find(names, plural) != names.end())
+      hint = "; did you mean " + plural;
     if (!hint.empty())
       hint += "?";
     else if (command == "list")

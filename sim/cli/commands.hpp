@@ -93,6 +93,11 @@ Scenario scenario_option(const std::string& path, const std::vector<std::string>
                          const LaunchOptions& launch, const SearchPath& search,
                          std::vector<std::string>& warnings);
 
+/// A document whose devices are varied: of a launch file that leaves its size open that of a job
+/// of `first` devices. Throws InputError.
+ScenarioDocument sized_scenario(const std::string& path, const std::vector<std::string>& overrides,
+                                LaunchOptions launch, std::int64_t first, const SearchPath& search);
+
 struct ExplainOptions : PresetOptions {
   std::string scenario;
   LaunchOptions launch;                ///< its devices stand in `devices`

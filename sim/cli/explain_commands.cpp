@@ -29,14 +29,9 @@ std::vector<std::int64_t> two_sizes(const std::string& text) {
 Outcome explain_loss(const ExplainOptions& options, int workers) {
   const SearchPath search = default_search_path(options.presets);
   const std::vector<std::int64_t> sizes = two_sizes(options.devices);
-  LaunchOptions launch = options.launch;
-  // A launch file has to know the size of its job before it can be varied.
-  if (is_launched(options.scenario, options.overrides, search))
-    launch.devices = std::to_string(sizes.front());
-  const std::vector<std::string> overrides =
-      launch_overrides(options.scenario, options.overrides, launch, search);
-  Sweep sweep = devices_sweep(load_any_scenario(options.scenario, overrides, search), sizes,
-                              !options.strong, search);
+  Sweep sweep = devices_sweep(
+      sized_scenario(options.scenario, options.overrides, options.launch, sizes.front(), search),
+      sizes, !options.strong, search);
   if (!options.svg.empty())
     bad_option("--svg", "is given with --devices, which draws nothing, allowed: one of them");
   if (!options.report.empty())

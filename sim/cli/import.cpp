@@ -90,6 +90,22 @@ std::vector<std::string> launch_overrides(const std::string& path,
   return all;
 }
 
+ScenarioDocument sized_scenario(const std::string& path, const std::vector<std::string>& overrides,
+                                LaunchOptions launch, std::int64_t first,
+                                const SearchPath& search) {
+  const auto read = [&] {
+    return load_any_scenario(path, launch_overrides(path, overrides, launch, search), search);
+  };
+  if (!is_launched(path, overrides, search)) return read();
+  try {
+    return read();
+  } catch (const InputError&) {
+    // It leaves its size open. What else is wrong with it is said again.
+    launch.devices = std::to_string(first);
+    return read();
+  }
+}
+
 Scenario scenario_option(const std::string& path, const std::vector<std::string>& overrides,
                          const LaunchOptions& launch, const SearchPath& search,
                          std::vector<std::string>& warnings) {

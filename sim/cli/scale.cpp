@@ -59,14 +59,9 @@ Sweep scenario_sweep(const ScaleOptions& options, const SearchPath& search) {
   if (options.devices.empty())
     bad_option("--devices", "is missing, allowed: 128..8192 or 128,1024,7968");
   const std::vector<std::int64_t> sizes = device_list(options.devices);
-  // The first size is as good as any: the sweep sets each of them.
-  LaunchOptions launch = options.launch;
-  if (is_launched(options.file, options.overrides, search))
-    launch.devices = std::to_string(sizes.front());
-  const std::vector<std::string> overrides =
-      launch_overrides(options.file, options.overrides, launch, search);
-  return devices_sweep(load_any_scenario(options.file, overrides, search), sizes, !options.strong,
-                       search);
+  return devices_sweep(
+      sized_scenario(options.file, options.overrides, options.launch, sizes.front(), search), sizes,
+      !options.strong, search);
 }
 
 bool is_sweep(const std::string& file, const SearchPath& search) {

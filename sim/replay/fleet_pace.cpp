@@ -95,14 +95,25 @@ std::vector<double> possible(const FleetSpec& fleet, const std::vector<NodeMix>&
   return dates;
 }
 
-/// Cells of equal width, over all that the largest work can be.
-std::vector<double> cells(const FleetSpec& fleet, double longest) {
+/// Cells of equal width, over all that the largest work can be. Of devices that are nearly alike
+/// those that lie far from all that is likely are one cell: nothing changes in it.
+std::vector<double> cells(const FleetSpec& fleet, const std::vector<NodeMix>& mixes,
+                          double longest) {
+  constexpr double most = 1e5;
   const double sigma = fleet.device_sigma;
   const double begin = std::log(longest) - widest * sigma;
   const double end =
       std::log(longest * fleet.slow_nodes.factor * fleet.throttled.factor) + widest * sigma;
   const double width = sigma / cells_per_sigma;
   std::vector<double> edges;
+  if (end - begin > most * width) {
+    double next = begin;
+    for (const double date : possible(fleet, mixes)) {
+      next = std::max(next, date - widest * sigma);
+      for (; next <= date + widest * sigma; next += width) edges.push_back(next);
+    }
+    return edges;
+  }
   edges.reserve(static_cast<std::size_t>((end - begin) / width) + 2);
   for (std::size_t i = 0; begin + static_cast<double>(i) * width <= end; ++i)
     edges.push_back(begin + static_cast<double>(i) * width);
@@ -153,14 +164,17 @@ std::vector<NodeMix> nodes_of(const Placement& placement, const std::vector<doub
 }  // namespace
 
 /// The mean is the integral of the probability to be above; a cell counts with that at its middle.
-SlowestWork slowest_work(const FleetSpec& fleet, const std::vector<NodeMix>& mixes) {
+SlowestWork slowest_work(const FleetSpec& given, const std::vector<NodeMix>& mixes) {
+  FleetSpec fleet = given;
+  // Nothing that a logarithm of a factor would show.
+  if (widest * fleet.device_sigma < negligible) fleet.device_sigma = 0;
   double longest = 0;
   for (const NodeMix& mix : mixes)
     for (const NodeShare& share : mix.shares) longest = std::max(longest, share.work);
   if (!(longest > 0)) return {};
   const Slowest slowest(fleet, mixes);
   const std::vector<double> edges =
-      fleet.device_sigma > 0 ? cells(fleet, longest) : possible(fleet, mixes);
+      fleet.device_sigma > 0 ? cells(fleet, mixes, longest) : possible(fleet, mixes);
   SlowestWork work{.mean = std::exp(edges.front())};
   double before = 0;
   for (std::size_t i = 0; i + 1 < edges.size(); ++i) {

@@ -49,11 +49,12 @@ const GROUPS = [
 ];
 /* With these the number of replicas follows: who turns them wants dp to give way. */
 const degrees = key => key === 'cluster.devices' || (key.startsWith('parallel.') && /\.(tp|pp|cp|dp)$/.test(key));
-/* Where no rank is like another a forecast takes seconds: what makes them unlike, its value without it, and its name. */
-const UNLIKE = [['stalls.compute_jitter.sigma', '0', 'jitter'], ['moe.routing.distribution', 'uniform', 'uneven routing']];
+/* Where no rank is like another a forecast takes seconds: what makes them unlike, its value without it, its name, and when. */
+const UNLIKE = [['stalls.compute_jitter.sigma', '0', 'jitter', value => Number(value) > 0],
+  ['moe.routing.distribution', 'uniform', 'uneven routing', value => ['zipf', 'random', 'file'].includes(value)]];
 /* The same question with ranks that are alike, null where they are. */
 function alike() {
-  const some = UNLIKE.filter(([key, without]) => (valueNow(key) ?? without) !== without);
+  const some = UNLIKE.filter(([key, , , unlike]) => unlike(valueNow(key)));
   return some.length ? { set: { ...state.set, ...Object.fromEntries(some) }, without: some.map(of => of[2]).join(' and ') } : null;
 }
 const known = {};  // key -> {now, values: {value: reason}}

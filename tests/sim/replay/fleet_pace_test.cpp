@@ -74,6 +74,20 @@ TEST(FleetPace, OfUnequalStagesHidesSlowNodesBelowTheLongest) {
   EXPECT_NEAR(expected_slowest(fleet_of(0, share, 1.1), mixes), expected, 1e-12);
 }
 
+// So small a sigma moves the slowest by eight of it at most, and costs no more cells.
+TEST(FleetPace, OfDevicesThatAreNearlyAlikeIsThatOfEqualOnes) {
+  const auto work = [](double sigma) {
+    return slowest_work(fleet_of(sigma, 0.2, 1.1), equal_nodes(64, 1));
+  };
+  const SlowestWork equal = work(0);
+  for (const double sigma : {5e-324, 1e-300, 1e-14, 1e-12, 1e-9, 1e-7, 1e-6}) {
+    const SlowestWork near = work(sigma);
+    EXPECT_NEAR(near.mean, equal.mean, 10 * sigma + 1e-12) << sigma;
+    EXPECT_NEAR(near.low, equal.low, 10 * sigma + 1e-12) << sigma;
+    EXPECT_NEAR(near.high, equal.high, 10 * sigma + 1e-12) << sigma;
+  }
+}
+
 TEST(FleetPace, ScreenedNodesAreNotSlow) {
   FleetSpec fleet = fleet_of(0.01, 0.1, 1.1);
   fleet.screened = true;
