@@ -56,6 +56,10 @@ Outcome plan(const PlanOptions& options) {
     outcome.warnings.push_back(options.scenario +
                                " holds one point, whose layers were placed: give keys lists of "
                                "values or the word search to compare more");
+  else if (space.launched)
+    outcome.warnings.push_back(options.scenario +
+                               ": is read once, so what its flags make of sizes (chunks, overlaps) "
+                               "is alike in all points; stepcast run --set reads it again");
   return outcome;
 }
 

@@ -398,7 +398,7 @@ std::optional<ScenarioDocument> launched_base(const std::string& path,
                                               const std::vector<std::int64_t>& devices,
                                               const SearchPath& search,
                                               std::vector<std::string>& warnings) {
-  if (!is_launch_file(path, search)) return {};
+  if (!is_launched(path, overrides, search)) return {};
   constexpr std::string_view cluster = "cluster.extends=";
   std::vector<std::string> single, several;
   for (const std::string& text : overrides) {

@@ -42,6 +42,12 @@ TEST(PlanOfALaunchFile, SearchesBesideWhatTheFileSays) {
                 .bases.front()
                 .scenario.cluster.devices,
             64);
+  // A scenario that names it is planned as it is.
+  const std::string named =
+      files.write("named.yaml", "stepcast: 1\nlaunch: {file: train.sh, cluster: dgx-h100}\n");
+  const PlanSpace of_named = read_plan(named, {"parallel.tp=[2, 4]"}, {}, search);
+  EXPECT_EQ(of_named.dimensions.tp, (std::vector<std::int64_t>{2, 4}));
+  EXPECT_TRUE(of_named.launched.has_value());
 }
 
 }  // namespace
