@@ -28,7 +28,7 @@ _stepcast_options() {
     import) echo "--arguments --from --devices --cluster --deepspeed --env --ignore-unknown --flags --set --model --framework --output --presets --help" ;;
     export) echo "--arguments --to --from --devices --cluster --deepspeed --env --ignore-unknown --set --model --framework --output --presets --help" ;;
     edit) echo "--set --output --presets --help" ;;
-    run) echo "--arguments --from --devices --cluster --deepspeed --env --ignore-unknown --set --engine --paje --model --framework --json --timing --trace --trace-ranks --report --step-trace --kernel-details --kernel-rank --operators --operators-csv --pipeline --keys --graph --graph-ranks --seeds --load-steps --fail-on-oom --presets --help" ;;
+    run) echo "--arguments --from --devices --cluster --deepspeed --env --ignore-unknown --set --engine --paje --model --framework --json --timing --trace --trace-ranks --report --step-trace --kernel-details --kernel-rank --operators --operators-csv --pipeline --keys --graph --graph-ranks --seeds --load-steps --fail-on-oom --presets --jobs --help" ;;
     explain) echo "--arguments --from --deepspeed --env --ignore-unknown --report --set --cluster --model --framework --json --svg --devices --seeds --strong --top --jobs --presets --help" ;;
     judge) echo "--arguments --from --deepspeed --env --ignore-unknown --devices --tolerance --platform --set --cluster --model --framework --json --presets --help" ;;
     validate) echo "--arguments --from --deepspeed --env --ignore-unknown --devices --set --cluster --model --framework --presets --help" ;;
@@ -42,11 +42,11 @@ _stepcast_options() {
     schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --put-off --latency --orders --width --svg --json --help" ;;
     sweep) echo "--sort --best --pareto --report --jobs --store --accept-builds --csv --json --filter --engine --limit --shard --dry-run --presets --help" ;;
     results) echo "--sort --best --pareto --where --csv --json --help" ;;
-    campaign) echo "--arguments --from --deepspeed --env --ignore-unknown --devices --steps --tokens --within --seeds --set --cluster --model --framework --json --presets --help" ;;
+    campaign) echo "--arguments --from --deepspeed --env --ignore-unknown --devices --steps --tokens --within --seeds --set --cluster --model --framework --json --presets --jobs --help" ;;
     scale) echo "--arguments --from --deepspeed --env --ignore-unknown --report --devices --weak --strong --set --engine --cluster --model --framework --jobs --store --accept-builds --seeds --svg --csv --json --presets --help" ;;
     check) echo "--report --jobs --update --filter --engine --tolerance --markdown --annotations --junit --presets --help" ;;
-    diff) echo "--launch --set --cluster --model --framework --inputs --json --presets --help" ;;
-    compare) echo "--launch --report --set --engine --cluster --model --framework --inputs --rank --markdown --json --presets --help" ;;
+    diff) echo "--launch --set --cluster --model --framework --inputs --json --presets --jobs --help" ;;
+    compare) echo "--launch --report --set --engine --cluster --model --framework --inputs --rank --markdown --json --presets --jobs --help" ;;
     plan) echo "--devices --top --jobs --store --output --report --csv --set --cluster --model --framework --json --presets --help" ;;
     accuracy) echo "--components --left-out --by-script --plain --intervals --json --write --check --jobs --presets --help" ;;
     calibrate) echo "--cluster --start --from-results --device --numbers --output --jobs --presets --help" ;;
