@@ -1,12 +1,17 @@
 #include "order_run.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace stepcast {
 
 OrderRun::OrderRun(const std::vector<StageOrder>& orders, const PipelineShape& shape,
-                   const UnitCosts& costs)
-    : orders_{orders}, shape_{shape}, costs_{costs}, place_(orders.size()), free_(orders.size()) {
+                   UnitCosts costs)
+    : orders_{orders},
+      shape_{shape},
+      costs_{std::move(costs)},
+      place_(orders.size()),
+      free_(orders.size()) {
   // One cell for each unit: 0 is a date, so that -1 stands for "not yet".
   const std::int64_t each = shape.chunks * shape.micro_batches * shape.slices;
   done_.assign(3, std::vector<double>(static_cast<std::size_t>(shape.stages * each), missing));

@@ -8,8 +8,7 @@ namespace stepcast {
 /// Runs orders of which each unit is there once, as far as they go.
 class OrderRun {
  public:
-  OrderRun(const std::vector<StageOrder>& orders, const PipelineShape& shape,
-           const UnitCosts& costs);
+  OrderRun(const std::vector<StageOrder>& orders, const PipelineShape& shape, UnitCosts costs);
   bool finished() const;
   /// The stages that wait for each other in a circle. Only when not finished.
   std::string circle() const;

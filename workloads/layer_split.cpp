@@ -181,7 +181,7 @@ std::vector<LayerMoves::Move> LayerMoves::way(const std::vector<std::size_t>& ev
 template <class Fits>
 std::vector<std::vector<std::size_t>> lighter(const LayerTimes& times, const ChunkMap& map,
                                               const Fits& fits) {
-  const std::size_t parts = static_cast<std::size_t>(map.virtual_stages());
+  const auto parts = static_cast<std::size_t>(map.virtual_stages());
   const auto way = LayerMoves(times, map).way(even_ends(times.prefix.size() - 1, parts));
   const SplitLoad& start = way.front().result.load;
   std::vector<std::vector<std::size_t>> found;
