@@ -312,7 +312,7 @@ void PlanSearch::finish() {
   result_.shortlist = points_;
 }
 
-/// Of points that take the same to a tenth of a percent the first is one that a launch file can
+/// Of points that are within 0.05 % of the best the first is one that a launch file can
 /// start, then the one that needs least memory.
 void PlanSearch::settle_ties(std::vector<PlanPoint>& points) const {
   const auto end = std::ranges::find_if(points, [&](const PlanPoint& p) {

@@ -177,7 +177,7 @@ struct WorkloadSpec {
 
 /// Spreads the layers over virtual stages (chunk * pp + stage, ascending): by the given table,
 /// evenly, or by what layers, embedding, head and MTP modules take device and host
-/// (balanced_ends()).
+/// (balanced_ends(); a forecast times several splits of a loop: layers_of() of its scenario).
 /// Throws InputError never: tables are checked by the scenario reader.
 LayerTable assign_layers(const WorkloadSpec& spec, const ClusterSpec& cluster);
 

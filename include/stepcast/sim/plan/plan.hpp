@@ -270,7 +270,7 @@ struct PlanScore {
   friend auto operator<=>(const PlanScore&, const PlanScore&) = default;
 };
 PlanScore plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time);
-/// Whether two scores are equal to a tenth of a percent.
+/// Whether two scores are within 0.05 % of each other.
 bool ties(const PlanScore& best, const PlanScore& other);
 
 /// The time that is known best of a point: simulated, else alone, else the bound of its units, else
