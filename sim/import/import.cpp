@@ -166,8 +166,12 @@ std::string file_of(const std::string& path) {
 
 /// Whether the cluster that is named, if any, has devices of Huawei.
 bool is_ascend(const ImportOptions& options, const SearchPath& search) {
-  if (options.cluster.empty()) return false;
-  const std::string name = preset_name("cluster", options.cluster, search);
+  constexpr std::string_view key = "cluster.extends=";
+  std::string cluster = options.cluster;
+  for (const std::string& text : options.overrides)
+    if (text.starts_with(key)) cluster = text.substr(key.size());
+  if (cluster.empty()) return false;
+  const std::string name = preset_name("cluster", cluster, search);
   const Node root =
       load_document_text(read_document_text(name, search, "a cluster file"), name, search);
   const Node* device = root.find("device");
