@@ -1,11 +1,10 @@
-#include "argument_trees.hpp"
-
 #include <algorithm>
 #include <filesystem>
 
 #include "printed.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/foreign_document.hpp"
+#include "structured.hpp"
 
 namespace stepcast::launch {
 namespace {
