@@ -13,7 +13,6 @@
 
 #include "commands.hpp"
 #include "option.hpp"
-#include "outputs.hpp"
 #include "progress.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/phases.hpp"
@@ -336,6 +335,32 @@ void CommandLine::presets_of(CLI::App* sub, std::vector<std::string>& list, Pres
   add_preset(sub, "--cluster", "cluster.extends",
              several ? "one more side: A on another cluster" : "another cluster", list, count);
   model_preset(sub, list, count);
+}
+
+void CommandLine::launch(CLI::App* sub, LaunchOptions& options) {
+  launch_size(sub, options);
+  option(sub, "--cluster PRESET", options.cluster,
+         "another cluster, which a launch file needs: its file, or the name of a preset");
+}
+
+void CommandLine::launch_kind(CLI::App* sub, LaunchOptions& options) {
+  sub->add_flag_callback(
+      "--arguments", [&options] { options.from = "arguments"; },
+      "the file is the log of a run, which prints its arguments, or a configuration that it wrote");
+  option(sub, "--from KIND", options.from, "kind of a launch file, where its name does not tell");
+  option(sub, "--deepspeed FILE", options.deepspeed,
+         "DeepSpeed's JSON beside a config.json or a script");
+  repeated(sub, "--env NAME=VALUE", options.environment,
+           "a variable that a launch script finds set; may be repeated");
+  option(sub, "arguments WORD", options.arguments, "after --: arguments of a launch script");
+  sub->add_flag("--ignore-unknown", options.ignore_unknown,
+                "list unknown flags of a launch file instead of refusing them");
+}
+
+void CommandLine::launch_size(CLI::App* sub, LaunchOptions& options) {
+  launch_kind(sub, options);
+  option(sub, "--devices N", options.devices,
+         "size of the job, where a launch file does not say it");
 }
 
 }  // namespace stepcast::cli

@@ -1,13 +1,13 @@
 #include "command_line.hpp"
+#include "commands.hpp"
 #include "option.hpp"
 #include "progress.hpp"
 #include "stepcast/sim/explain/explain.hpp"
 #include "stepcast/sim/explain/loss.hpp"
 #include "stepcast/sim/forecast/seeds.hpp"
 #include "stepcast/sim/import/launched.hpp"
-#include "stepcast/sim/page/study_page.hpp"
+#include "stepcast/sim/page/pages.hpp"
 #include "stepcast/sim/report/lines.hpp"
-#include "terminal.hpp"
 
 namespace stepcast::cli {
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <vector>
 
+#include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/replay/data_plan.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 
@@ -16,5 +17,9 @@ struct StepFlops {
 /// `loads`: nothing without documents.
 StepFlops step_flops(const Scenario& scenario, const std::vector<StageProgram>& programs,
                      double dropped, const AttentionLoads* loads);
+
+/// The devices of the job over one step of the mean rank. The cluster says what a device takes.
+/// Model: docs/models/clocks.md.
+Energy step_energy(const Scenario& scenario, const Forecast& forecast);
 
 }  // namespace stepcast

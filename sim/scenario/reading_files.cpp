@@ -42,9 +42,8 @@ class PathsOfKey : public WholeVisitor {
     meet(key);
     one_of(current, bodies);
   }
-  void list(std::string_view key, std::string_view, std::size_t,
-            const std::function<void(std::size_t)>&,
-            const std::function<void(Visitor&, std::size_t)>&) override {
+  void list(std::string_view key, std::string_view, std::size_t, const Resize&,
+            const Entry&) override {
     meet(key);
   }
 

@@ -1,6 +1,5 @@
-#include "linear_attention_layer.hpp"
-
 #include "../linear_attention.hpp"
+#include "layers.hpp"
 #include "linear_attention_core.hpp"
 #include "tensor_parallel.hpp"
 

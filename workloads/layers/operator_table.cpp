@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "attention.hpp"
 #include "feed_forward.hpp"
+#include "layers.hpp"
 #include "linear_attention_core.hpp"
 #include "norm.hpp"
 #include "sparse_attention_core.hpp"

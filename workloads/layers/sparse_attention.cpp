@@ -1,5 +1,4 @@
-#include "sparse_attention.hpp"
-
+#include "layers.hpp"
 #include "norm.hpp"
 #include "sparse_attention_core.hpp"
 #include "tensor_parallel.hpp"

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include "sim/forecast/campaign_energy.hpp"
-#include "sim/forecast/step_energy.hpp"
 #include "sim/forecast/step_flops.hpp"
 #include "sim/small_scenario.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
