@@ -50,10 +50,6 @@ bool replaces(const Node& base, const Node& over) {
   return over.find("value") != nullptr && over.find("source") != nullptr;
 }
 
-std::string path_below(const std::string& path, const std::string& key) {
-  return path.empty() ? key : path + "." + key;
-}
-
 void merge_at(const std::string& path, Node& base, Node over, std::vector<Diagnostic>& wrong) {
   if (over.extended && base.kind == Node::Kind::mapping)
     return swap_preset(base, std::move(over), path, wrong);

@@ -4,6 +4,7 @@
 
 #include "read_value.hpp"
 #include "stepcast/base/canonical.hpp"
+#include "stepcast/base/text.hpp"
 #include "stepcast/base/whole_visitor.hpp"
 
 namespace stepcast {
@@ -47,7 +48,7 @@ class KeyJudge : public WholeVisitor {
     for_each(key, [&](KeyVerdict& asked) {
       if (asked.kind == KeyVerdict::Kind::unknown) asked.kind = KeyVerdict::Kind::section;
     });
-    const std::string path = child(key);
+    const std::string path = path_below(path_, key);
     // Nothing below is asked for.
     if (!asked_.above.contains(path)) return;
     KeyJudge inner{path, asked_};
@@ -69,12 +70,9 @@ class KeyJudge : public WholeVisitor {
   }
 
  private:
-  std::string child(std::string_view key) const {
-    return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
-  }
   template <class Do>
   void for_each(std::string_view key, const Do& what) {
-    const auto [first, last] = asked_.keys.equal_range(child(key));
+    const auto [first, last] = asked_.keys.equal_range(path_below(path_, key));
     for (auto found = first; found != last; ++found) what(*found->second);
   }
 

@@ -11,5 +11,7 @@ namespace stepcast {
 /// the same folder below `directory` or the search path, and empty otherwise.
 std::string file_hint(const std::filesystem::path& name, const std::filesystem::path& directory,
                       const SearchPath& search);
+/// The same for a file of any kind: one of nearly that name and the same ending beside it.
+std::string neighbour_hint(const std::filesystem::path& name);
 
 }  // namespace stepcast

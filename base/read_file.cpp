@@ -9,6 +9,7 @@
 #include <iostream>
 #include <map>
 
+#include "nearest_file.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/standard_input.hpp"
 
@@ -85,7 +86,10 @@ std::string read_file(const fs::path& path, std::string_view format) {
   // Told apart because "does not exist" helps nobody whose folder may not be read.
   if (!known && error && error != std::errc::no_such_file_or_directory)
     refuse_input({name}, {}, "cannot be read: " + error.message());
-  if (!known) refuse_input({name}, {}, "does not exist" + allowed);
+  if (!known) {
+    const std::string near = neighbour_hint(path);
+    refuse_input({name}, {}, "does not exist" + (near.empty() ? allowed : near));
+  }
   if (const char* kind = wrong_kind(status)) refuse_input({name}, {}, kind + allowed);
   // Pipes are remembered as standard input is.
   if (fs::is_regular_file(status)) return read_open_file(path, format);

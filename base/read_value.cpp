@@ -11,7 +11,7 @@ constexpr std::string_view whole_number = "a whole number such as 8 or 40Mi";
 constexpr std::string_view plain_number = "a number such as 0.8";
 
 std::string with_range(std::string_view what, const Range& range, std::string_view unit) {
-  const std::string limits = range_text(range, unit);
+  std::string limits = range_text(range, unit);
   if (range.low == range.high) return limits;  // one value needs no example
   return std::string(what) + (limits.empty() ? "" : ", " + limits);
 }

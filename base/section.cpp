@@ -212,9 +212,7 @@ void Section::know(std::string_view key) {
   if (std::ranges::find(known_, key) == known_.end()) known_.emplace_back(key);
 }
 
-std::string Section::child(std::string_view key) const {
-  return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
-}
+std::string Section::child(std::string_view key) const { return path_below(path_, key); }
 
 void Section::fail(Place place, const std::string& path, std::string message) {
   reading_.failed.insert(path);

@@ -245,4 +245,10 @@ std::string joined(std::span<const std::string> words) {
   return text;
 }
 
+std::string path_below(std::string_view path, std::string_view key) {
+  std::string all{path};
+  if (!path.empty()) all += '.';
+  return all += key;
+}
+
 }  // namespace stepcast

@@ -165,6 +165,9 @@ void describe(Visitor& visitor, DeviceSpec& spec) {
   visitor.field({"tile_task", &spec.tile_task,
                  "start of one task of a kernel that runs already (moe.overlap tiles)",
                  time_range});
+  visitor.field({"product_streams", &spec.product_streams,
+                 "pieces of one product that run at a time (communication.tensor.overlap)",
+                 between(1, 64)});
   visitor.section(
       "interference", "time of an operator beside a communication of its layer over its time alone",
       [&](Visitor& v) {

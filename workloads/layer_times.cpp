@@ -33,9 +33,8 @@ double host_time(const LayerItems& items, const RuntimeSpec& runtime, const Clus
     const auto* op = std::get_if<Operator>(&item);
     if (op != nullptr) cost = operator_issue(*op, runtime, cluster, in_graph);
     in_graph = op != nullptr && op->captured;
-    // Exchanges inside a kernel are launched with it.
-    if (const auto* call = std::get_if<LayerCommunication>(&item); call && !call->in_kernel)
-      cost = issue_cost(LaunchClass::communication, runtime, cluster);
+    if (const auto* call = std::get_if<LayerCommunication>(&item))
+      cost = exchange_issue(call->in_kernel, call->kernel, runtime, cluster);
     main += cost.main;
     worker += cost.worker;
   }

@@ -83,15 +83,15 @@ DeviceSpec without_power_limit(DeviceSpec device) {
 
 /// A kernel of products: its ramp, the longest of tiles, sustained clock and operands, and what of
 /// the operands' and the products' shorter time the other one does not hide.
-Seconds product_time(const Operator& op, const GroupedMatmulWork& w,
+Seconds product_time(Flops flops, Bytes bytes, const GroupedMatmulWork& w,
                      const MatmulEfficiency& efficiency, FlopsPerSecond peak,
                      const DeviceSpec& device) {
   Seconds time = std::max(tiled_time(w, efficiency, peak, device.cube_cores),
-                          op.flops / (efficiency.sustained * peak));
+                          flops / (efficiency.sustained * peak));
   // Rows that are no multiple of 16 bytes: an A100 works without its tensor cores.
-  if (!w.aligned) time = std::max(time, op.flops / (device.efficiency.unaligned * peak));
+  if (!w.aligned) time = std::max(time, flops / (device.efficiency.unaligned * peak));
   const double fraction = efficiency.memory.value_or(device.efficiency.memory.peak);
-  const Seconds memory = memory_time(op.bytes, fraction, device);
+  const Seconds memory = memory_time(bytes, fraction, device);
   return efficiency.ramp + std::max(time, memory) + efficiency.exposed * std::min(time, memory);
 }
 
@@ -204,32 +204,35 @@ Seconds operator_time(const Operator& op, const DeviceSpec& device, bool fp8) {
   const FlopsPerSecond peak = in_fp8 ? device.matmul_peak_fp8 : device.matmul_peak;
   const EfficiencySpec& efficiency = device.efficiency;
   return std::visit(
-      Overloaded{[&](const MatmulWork& w) {
-                   return product_time(op, {1, w.m, w.n, w.k},
-                                       product_efficiency(efficiency, in_fp8), peak, device);
-                 },
-                 [&](const GroupedMatmulWork& w) {
-                   const MatmulEfficiency& of = w.batched ? product_efficiency(efficiency, in_fp8)
-                                                          : grouped_efficiency(efficiency, in_fp8);
-                   return product_time(op, w, of, peak, device);
-                 },
-                 [&](const AttentionWork& w) {
-                   // Reads and writes overlap with the products in a fused kernel, so that the
-                   // longer one counts; the ramp comes before either.
-                   const Seconds memory = memory_time(op.bytes, efficiency.memory.peak, device);
-                   const Seconds work = std::max(attention_compute_time(op, w, device), memory);
-                   return attention_pass(w, device).ramp +
-                          std::max(work, shortest_attention(op, w, device));
-                 },
-                 [&](const LinearAttentionWork&) {
-                   return roof_time(op, product_efficiency(efficiency, in_fp8), peak, device);
-                 },
-                 [&](const SparseAttentionWork&) {
-                   return roof_time(op, product_efficiency(efficiency, in_fp8), peak, device);
-                 },
-                 [&](const MemoryBoundWork& w) { return stream_time(op, w, device); },
-                 [](const FixedWork& w) { return w.time; },
-                 [](const FusedWork&) { return Seconds{0}; }},
+      Overloaded{
+          [&](const MatmulWork& w) {
+            // Pieces on streams of their own fill the cores as groups of one kernel do.
+            const double beside = std::min(w.pieces, device.product_streams);
+            return product_time(beside * op.flops, beside * op.bytes, {beside, w.m, w.n, w.k},
+                                product_efficiency(efficiency, in_fp8), peak, device) /
+                   beside;
+          },
+          [&](const GroupedMatmulWork& w) {
+            const MatmulEfficiency& of = w.batched ? product_efficiency(efficiency, in_fp8)
+                                                   : grouped_efficiency(efficiency, in_fp8);
+            return product_time(op.flops, op.bytes, w, of, peak, device);
+          },
+          [&](const AttentionWork& w) {
+            // Reads and writes overlap with the products in a fused kernel, so that the
+            // longer one counts; the ramp comes before either.
+            const Seconds memory = memory_time(op.bytes, efficiency.memory.peak, device);
+            const Seconds work = std::max(attention_compute_time(op, w, device), memory);
+            return attention_pass(w, device).ramp +
+                   std::max(work, shortest_attention(op, w, device));
+          },
+          [&](const LinearAttentionWork&) {
+            return roof_time(op, product_efficiency(efficiency, in_fp8), peak, device);
+          },
+          [&](const SparseAttentionWork&) {
+            return roof_time(op, product_efficiency(efficiency, in_fp8), peak, device);
+          },
+          [&](const MemoryBoundWork& w) { return stream_time(op, w, device); },
+          [](const FixedWork& w) { return w.time; }, [](const FusedWork&) { return Seconds{0}; }},
       op.work);
 }
 

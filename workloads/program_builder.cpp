@@ -149,6 +149,13 @@ OperatorCost operator_issue(const Operator& op, const RuntimeSpec& runtime,
   return cost;
 }
 
+OperatorCost exchange_issue(bool in_kernel, ExchangeKernel kernel, const RuntimeSpec& runtime,
+                            const ClusterSpec& cluster) {
+  // The loop that launches the pieces of a product launches their exchanges.
+  return issue_cost(in_kernel ? LaunchClass::in_kernel : LaunchClass::communication, runtime,
+                    cluster, kernel == ExchangeKernel::pieces);
+}
+
 ProgramBuilder::ProgramBuilder(const WorkloadSpec& spec, const ClusterSpec& cluster,
                                std::size_t variants, OperatorInventory* inventory)
     : spec_{spec}, cluster_{cluster}, device_{in_step(cluster.device)}, inventory_{inventory} {
@@ -258,8 +265,7 @@ void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveC
                            std::uint32_t slot, bool after_compute, Instructions& out,
                            const std::string& algorithm, bool in_kernel, ExchangeKernel kernel) {
   const Stream stream = stream_of(group);
-  const OperatorCost cost = issue_cost(
-      in_kernel ? LaunchClass::in_kernel : LaunchClass::communication, spec_.runtime, cluster_);
+  const OperatorCost cost = exchange_issue(in_kernel, kernel, spec_.runtime, cluster_);
   const StageCall stage_call{.name = name,
                              .group = group,
                              .call = std::move(call),

@@ -24,6 +24,10 @@ OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime, const Cl
 OperatorCost operator_issue(const Operator& op, const RuntimeSpec& runtime,
                             const ClusterSpec& cluster, bool in_graph);
 
+/// Of an exchange; `in_kernel`: LayerCommunication::in_kernel.
+OperatorCost exchange_issue(bool in_kernel, ExchangeKernel kernel, const RuntimeSpec& runtime,
+                            const ClusterSpec& cluster);
+
 /// The stream that communications of a group run on.
 Stream stream_of(GroupKind group);
 /// From when the device may start a kernel until it does.

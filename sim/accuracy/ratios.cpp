@@ -31,6 +31,7 @@ std::map<std::string, double> step_times(const std::string& folder,
         scenarios.push_back(prepare_scenario((fs::path(folder) / file).string(), {}, search));
       }
   std::vector<const Scenario*> given;
+  given.reserve(scenarios.size());
   for (const Scenario& s : scenarios) given.push_back(&s);
   const std::vector<RowForecast> forecasts = forecast_all(given, workers);
   for (std::size_t i = 0; i < missing.size(); ++i) {

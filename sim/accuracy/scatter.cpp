@@ -39,7 +39,7 @@ std::string line(const Axes& axes, double factor, const char* style) {
 std::string decades(const Axes& axes) {
   std::string text;
   // A line and a label for each power of ten, on both axes.
-  for (double d = axes.low; d <= axes.high; ++d) {
+  for (int d = static_cast<int>(axes.low); d <= axes.high; ++d) {
     const double time = std::pow(10, d);
     text += fmt::format(
         "<line x1='{0:.1f}' y1='{1:.1f}' x2='{0:.1f}' y2='{2:.1f}' stroke='#ddd'/>\n"

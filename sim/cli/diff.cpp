@@ -4,6 +4,7 @@
 
 #include "commands.hpp"
 #include "stepcast/sim/import/import.hpp"
+#include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/kernels/profile_compare.hpp"
 #include "stepcast/sim/page/pages.hpp"
 #include "sweep_commands.hpp"
@@ -13,8 +14,21 @@ namespace {
 
 InputList listed(bool all) { return all ? InputList::all : InputList::shown; }
 
-/// What launch files leave open. They name no hardware: the first --cluster among the `settings` of
-/// one is theirs, and no setting of a side.
+/// Whether a launch file is refused because nothing in it says how many tokens there are.
+bool lacks_vocabulary(const std::string& file, const std::vector<std::string>& keys,
+                      const SearchPath& search) {
+  try {
+    load_any_scenario(file, keys, search);
+  } catch (const InputError& error) {
+    return std::ranges::find(error.diagnostics(), "model.vocabulary", &Diagnostic::path) !=
+           error.diagnostics().end();
+  }
+  return false;
+}
+
+/// What launch files leave open. They name no hardware, and some no vocabulary: the first --cluster
+/// among the `settings` of one is theirs, and so is the size of the vocabulary then; neither is a
+/// setting of a side.
 std::vector<std::string> launch_of(const std::string& file, const std::vector<std::string>& given,
                                    std::vector<std::string>& settings, const SearchPath& search) {
   constexpr std::string_view cluster = "cluster.extends=";
@@ -23,9 +37,18 @@ std::vector<std::string> launch_of(const std::string& file, const std::vector<st
       given, [](const std::string& text) { return text.starts_with("cluster="); });
   const auto found = std::ranges::find_if(
       settings, [&](const std::string& text) { return text.starts_with(cluster); });
-  if (said || found == settings.end() || !is_launch_file(file, search)) return keys;
-  keys.push_back("launch.cluster=" + found->substr(cluster.size()));
-  settings.erase(found);
+  if (settings.empty() || !is_launch_file(file, search)) return keys;
+  if (!said && found != settings.end()) {
+    keys.push_back("launch.cluster=" + found->substr(cluster.size()));
+    settings.erase(found);
+  }
+  const auto vocabulary = std::ranges::find_if(settings, [](const std::string& text) {
+    return text.starts_with("model.vocabulary=") && text.find(';') == std::string::npos;
+  });
+  if (vocabulary != settings.end() && lacks_vocabulary(file, keys, search)) {
+    keys.push_back(*vocabulary);
+    settings.erase(vocabulary);
+  }
   return keys;
 }
 
@@ -48,6 +71,7 @@ std::vector<std::string> settings_of(const std::string& text) {
 
 std::vector<std::string> launch_keys(const std::vector<std::string>& given) {
   std::vector<std::string> keys;
+  keys.reserve(given.size());
   for (const std::string& text : given) keys.push_back("launch." + text);
   return keys;
 }

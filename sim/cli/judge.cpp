@@ -121,7 +121,7 @@ void add_times(const Json& value, const std::string& path, std::vector<JudgedPar
                double JudgedPart::*side) {
   if (value.is_structured()) {
     for (const auto& [key, inner] : value.items())
-      add_times(inner, path.empty() ? key : path + "." + key, parts, side);
+      add_times(inner, path_below(path, key), parts, side);
     return;
   }
   const bool rate = path.find("_per_s") != std::string::npos;
@@ -140,7 +140,7 @@ Verdict judged(const JudgedJob& job, const std::string& platform, const SearchPa
     std::optional<WorkProgress> progress;
     if (watched && engine != 0) progress.emplace(!spdlog::should_log(spdlog::level::warn));
     std::vector<std::string> overrides = job.overrides;
-    overrides.push_back(engine == 0 ? "simulate.engine=fast" : "simulate.engine=simgrid");
+    overrides.emplace_back(engine == 0 ? "simulate.engine=fast" : "simulate.engine=simgrid");
     Scenario scenario = prepare_scenario(job.scenario, overrides, search);
     // Both replay one step of equal devices.
     scenario.cluster.fleet.reset();

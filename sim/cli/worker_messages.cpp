@@ -148,7 +148,7 @@ std::string answer_of(const WorkRequest& request, const Answering& answering) {
 }
 
 std::string done_line(std::uint64_t id, const std::string& answer) {
-  std::string line = fmt::format("{{\"id\":{},\"state\":\"done\",", id);
+  std::string line = fmt::format(R"({{"id":{},"state":"done",)", id);
   line.append(answer, 1);
   line += '\n';
   return line;

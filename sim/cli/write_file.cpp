@@ -127,8 +127,8 @@ class Draft {
  private:
   void named() {
     named_ = true;
-    if (beside_.native().size() < unfinished.size())
-      std::strcpy(unfinished.data(), beside_.c_str());
+    const std::string& name = beside_.native();
+    if (name.size() < unfinished.size()) unfinished[name.copy(unfinished.data(), name.size())] = 0;
   }
   /// Who could read or run what was there still can; owner and group as far as this user may give
   /// them.

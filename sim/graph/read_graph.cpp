@@ -25,7 +25,7 @@ class Part {
   }
   Part at(const char* key) const {
     const Node* found = node_->kind == Node::Kind::mapping ? node_->find(key) : nullptr;
-    const std::string path = path_.empty() ? key : path_ + "." + key;
+    const std::string path = path_below(path_, key);
     if (found == nullptr) Part(*node_, path).fail("is missing");
     return Part(*found, path);
   }

@@ -4,6 +4,7 @@
 #include "printed.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/foreign_document.hpp"
+#include "stepcast/base/text.hpp"
 #include "structured.hpp"
 
 namespace stepcast::launch {
@@ -74,7 +75,7 @@ class References {
 void add_leaves(const Node& node, const std::string& path, const References& references,
                 std::vector<Printed>& all) {
   for (const Node::Entry& entry : node.entries) {
-    const std::string full = path.empty() ? entry.key : path + "." + entry.key;
+    const std::string full = path_below(path, entry.key);
     if (entry.value.kind == Node::Kind::mapping) {
       add_leaves(entry.value, full, references, all);
       continue;

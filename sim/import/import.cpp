@@ -61,7 +61,7 @@ void set_cluster(const ImportOptions& options, std::optional<std::int64_t> devic
   } else if (!draft.given("cluster.extends") && !draft.given("cluster.device")) {
     draft.wrong({}, "--cluster",
                 "is missing: launch files name no hardware; give --cluster PRESET, such as "
-                "clusters/dgx-h100.yaml");
+                "clusters/dgx-h100.yaml, or a scenario with launch: {file: FILE, cluster: PRESET}");
   }
   if (devices)
     draft.set("cluster.devices", *devices, {},

@@ -289,14 +289,15 @@ void import_tensor_overlap(MegatronLaunch& launch) {
   const Setting* userbuffers = launch.flag("--tp-comm-overlap");
   const Setting* coc = launch.flag("--use-ascend-coc");
   const Setting* pieces = launch.flag("--coc-parallel-num");
-  // Transformer Engine cuts a product into as many pieces as there are ranks, each of which travels
-  // while the next is multiplied.
+  // Transformer Engine cuts products before a reduction into four, and those behind a gather into
+  // one for each rank: more than four calls of a library would start later than its ring's steps.
+  constexpr std::int64_t pieces_of_reduction = 4;
   if (userbuffers != nullptr && launch.tp > 1) {
     if (!launch.args.on("--sequence-parallel"))
       return launch.args.fail(*userbuffers, "needs --sequence-parallel");
-    return launch.draft.set("communication.tensor.overlap",
-                            "chunks(" + std::to_string(std::min<std::int64_t>(launch.tp, 64)) + ")",
-                            {userbuffers});
+    return launch.draft.set(
+        "communication.tensor.overlap",
+        "chunks(" + std::to_string(std::min(launch.tp, pieces_of_reduction)) + ")", {userbuffers});
   }
   if (const Setting* mc2 = launch.args.find({"--use-mc2", "--use-ascend-mc2"}))
     return import_mc2(launch, *mc2);

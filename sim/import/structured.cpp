@@ -2,6 +2,7 @@
 
 #include <toml++/toml.h>
 
+#include "stepcast/base/text.hpp"
 #include "unknown_names.hpp"
 
 namespace stepcast::launch {
@@ -35,7 +36,7 @@ void flatten(const Node& node, const std::string& path, const Place& place,
     }
     case Node::Kind::mapping:
       for (const Node::Entry& entry : node.entries)
-        flatten(entry.value, path.empty() ? entry.key : path + "." + entry.key, entry.place, all);
+        flatten(entry.value, path_below(path, entry.key), entry.place, all);
   }
 }
 

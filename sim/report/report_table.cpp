@@ -302,7 +302,7 @@ std::string hidden_fleet(const Forecast& forecast) {
 }
 
 /// What persistent differences cost, and how the steps of several seeds differ.
-std::string spread_lines(const Forecast& forecast) {
+std::string spread_lines(const Scenario& scenario, const Forecast& forecast) {
   std::string text;
   // The shipped fleet first, then what the scenario itself spreads.
   if (forecast.fleet)
@@ -318,6 +318,10 @@ std::string spread_lines(const Forecast& forecast) {
         folded ? fmt::format("slowest of {} replicas, {} replayed, error below {:.2f}%",
                              folded->replicas, folded->replayed, 100 * folded->error_bound)
                : "every rank by itself");
+    // Who adds a spread to a cluster with a fleet gives one for the other.
+    const std::optional<FleetSpec>& fleet = scenario.cluster.fleet;
+    if (scenario.stalls.spread && fleet && !fleet->flawless())
+      text += fmt::format("  {:<25}    in place of cluster.fleet\n", "");
   }
   // Seeds have lines only where several were run.
   if (!forecast.seeds) return text;
@@ -345,7 +349,7 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
     text += fmt::format("  80% interval   {:>10}    to {}{}\n", human(Seconds{*m.step_time_low}),
                         human(Seconds{*m.step_time_high}), clause);
   }
-  text += steps_line(forecast.timeline) + spread_lines(forecast) + load_lines(forecast) +
+  text += steps_line(forecast.timeline) + spread_lines(scenario, forecast) + load_lines(forecast) +
           state_lines(scenario, forecast);
   if (m.has_model) {
     text += fmt::format("  tokens/s       {:>10}    {} per device\n", rate_text(m.tokens_per_s),

@@ -15,6 +15,13 @@ Linear piece_of(const Linear& linear, const Shape& shape) {
   return piece;
 }
 
+/// One call launches the pieces of a product, all behind the first in a loop of the library.
+Operator in_call(Operator product, std::int64_t piece, const Shape& shape) {
+  product.in_call |= piece > 0;
+  std::get<MatmulWork>(product.work).pieces = static_cast<double>(shape.chunks);
+  return product;
+}
+
 std::string piece_name(const std::string& name, std::int64_t piece, const Shape& shape) {
   return shape.chunks == 1 ? name : name + of_pieces(piece, shape.chunks);
 }
@@ -41,7 +48,7 @@ void gather_then(const Put& put, const Shape& shape, const std::string& name,
                        bytes / pieces));
   for (std::int64_t p = 0; p < shape.chunks; ++p) {
     put(WaitFor{piece_id(role, p)});
-    put(product);
+    put(in_call(product, p, shape));
   }
 }
 
@@ -217,18 +224,18 @@ void rows_forward(LayerItems& items, const Shape& shape, const std::string& name
     for (const Linear& linear : linears) adapters_forward(items, shape, linear, Side::rows);
   };
   const auto pieces = static_cast<double>(shape.chunks);
-  const auto part = [&] {
-    items.push_back(forward(piece_of(last, shape)));
+  const auto part = [&](std::int64_t piece) {
+    items.push_back(in_call(forward(piece_of(last, shape)), piece, shape));
     for (std::size_t i = 1; i < linears.size(); ++i)
       items.push_back(summed(name + " outputs joined", last.tokens / pieces, last.out));
   };
   if (shape.chunks == 1) {
-    part();
+    part(0);
     communicate(items, reduce, GroupKind::tensor, shape.tp, kind, output_bytes(last));
     return add_adapters();
   }
   for (std::int64_t p = 0; p < shape.chunks; ++p) {
-    part();
+    part(p);
     items.push_back(beside_product(piece_name(reduce, p, shape),
                                    piece_id(CommunicationRole::row_output, p), kind,
                                    output_bytes(last) / pieces));

@@ -42,5 +42,7 @@ std::string_view trimmed(std::string_view text);
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 /// Joins words as "a, b, c".
 std::string joined(std::span<const std::string> words);
+/// The path of a key below another, as errors show it: "parallel.tp", or "tp" below nothing.
+std::string path_below(std::string_view path, std::string_view key);
 
 }  // namespace stepcast

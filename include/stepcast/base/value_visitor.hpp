@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "stepcast/base/describe.hpp"
+#include "stepcast/base/text.hpp"
 
 namespace stepcast {
 
@@ -34,9 +35,7 @@ class ValueVisitor : public Visitor {
   }
 
  protected:
-  std::string child(std::string_view key) const {
-    return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
-  }
+  std::string child(std::string_view key) const { return path_below(path_, key); }
 
  private:
   std::string path_;

@@ -24,6 +24,7 @@ namespace stepcast {
 /// The product is [m x k] x [k x n]; bytes are read and written once.
 struct MatmulWork {
   double m, n, k;
+  double pieces = 1;  ///< equal to this one that make up a product, the others beside or behind it
 };
 /// One kernel does `groups` products [m x k] x [k x n] (m = tokens per expert).
 struct GroupedMatmulWork {
@@ -174,7 +175,8 @@ struct Operator {
   bool input_gradient = false;                       ///< of a product
   bool captured = false;                             ///< in a graph that the host launches as one
   /// The library's call that launched the operator before launches this one, too: a loop over
-  /// experts, or the kernels of one statement (HostSpec::library_launch).
+  /// experts or over pieces of a product, or the kernels of one statement
+  /// (HostSpec::library_launch).
   bool in_call = false;
   bool ordered = false;       ///< operands in MXFP8 come with scales in the order of the product
   bool begins_again = false;  ///< first of a part of a layer that is recomputed

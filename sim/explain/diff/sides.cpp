@@ -4,6 +4,7 @@
 
 #include "diff_text.hpp"
 #include "stepcast/base/build.hpp"
+#include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/explain/diff.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
@@ -21,7 +22,7 @@ using Inputs = std::vector<std::pair<std::string, std::string>>;
 void flatten(const OrderedJson& json, const std::string& path, Inputs& out) {
   for (const auto& [key, value] : json.items()) {
     if (path.empty() && (key == "name" || key == "sha256")) continue;
-    const std::string inner = path.empty() ? key : path + "." + key;
+    const std::string inner = path_below(path, key);
     if (value.is_structured()) {
       flatten(value, inner, out);
     } else {

@@ -53,6 +53,7 @@ std::vector<std::string> names(const Platform& platform, std::uint32_t from, std
 /// In a child: how many pairs and links were compared; nothing where one differs.
 std::vector<double> compared(const Fabric& fabric, const std::string& file) {
   const Platform own = platform_of(fabric), read = read_platform(file);
+  EXPECT_EQ(own.links.size(), fabric.link_count());
   EXPECT_EQ(read.hosts.size(), own.hosts.size());
   EXPECT_EQ(read.links.size(), own.links.size());
   double pairs = 0;

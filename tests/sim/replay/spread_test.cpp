@@ -71,8 +71,13 @@ TEST(Spread, OfAnEmpiricalLawIsDrawnFromItsNumbers) {
 
 // Correlation inside a node is the part of the variance that the node has.
 TEST(Spread, DevicesOfANodeShareAPartOfTheVariance) {
-  for (const Law law : {Law::log_normal, Law::empirical}) {
-    SpreadSpec spec = of_devices(0.05, 0.4);
+  for (const auto& [law, part] : std::vector<std::pair<Law, double>>{{Law::log_normal, 0},
+                                                                     {Law::log_normal, 0.4},
+                                                                     {Law::log_normal, 1},
+                                                                     {Law::empirical, 0},
+                                                                     {Law::empirical, 0.4},
+                                                                     {Law::empirical, 1}}) {
+    SpreadSpec spec = of_devices(0.05, part);
     spec.device->law = law;
     if (law == Law::empirical) spec.device->factors = {0.9, 1, 1.1};
     const std::vector<double> f = device_factors(spec, 1 << 16);
@@ -83,7 +88,7 @@ TEST(Spread, DevicesOfANodeShareAPartOfTheVariance) {
       with_neighbour += (f[d] - mean) * (f[d + 1] - mean);
       with_stranger += (f[d] - mean) * (f[d + 8] - mean);
     }
-    EXPECT_NEAR(with_neighbour / squares, 0.4, 0.03);
+    EXPECT_NEAR(with_neighbour / squares, part, 0.03);
     EXPECT_NEAR(with_stranger / squares, 0, 0.03);
   }
 }

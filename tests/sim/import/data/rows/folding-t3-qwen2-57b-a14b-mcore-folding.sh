@@ -30,6 +30,6 @@ torchrun --nproc_per_node 8 --nnodes 8 pretrain_gpt.py \
   --moe-router-load-balancing-type aux_loss \
   --moe-aux-loss-coeff 1e-3 \
   --moe-token-dispatcher-type alltoall \
-  --tp-comm-overlap \
+  --moe-shared-expert-overlap \
   --moe-expert-capacity-factor 1.0 \
   --moe-pad-expert-input-to-capacity --swiglu

@@ -18,4 +18,4 @@ torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py \
   --attention-dropout 0.0 \
   --hidden-dropout 0.0 \
   --no-gradient-accumulation-fusion \
-  --use-mc2 --swiglu
+  --swiglu

@@ -29,7 +29,8 @@ torchrun --nproc_per_node 8 --nnodes 16 pretrain_gpt.py \
   --moe-router-load-balancing-type aux_loss \
   --moe-aux-loss-coeff 1e-3 \
   --moe-token-dispatcher-type alltoall \
-  --tp-comm-overlap \
+  --cross-entropy-loss-fusion --cross-entropy-fusion-impl native \
+  --use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16 \
   --moe-router-fusion \
   --moe-router-force-load-balancing \
   --fp8-param-gather \

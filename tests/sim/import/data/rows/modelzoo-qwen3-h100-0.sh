@@ -1,5 +1,5 @@
 #!/bin/bash
-cd Megatron-LM-core_r0.14.0
+cd Megatron-LM-core_r0.12.0
 export CUDA_DEVICE_MAX_CONNECTIONS=1
 torchrun --nproc_per_node 8 --nnodes 32 pretrain_gpt.py \
   --num-layers 94 --hidden-size 4096 --ffn-hidden-size 12288 --num-attention-heads 64 \
@@ -26,13 +26,11 @@ torchrun --nproc_per_node 8 --nnodes 32 pretrain_gpt.py \
   --hidden-dropout 0.0 \
   --moe-grouped-gemm \
   --moe-permute-fusion \
-  --moe-router-fusion \
   --moe-router-dtype fp32 \
   --moe-router-load-balancing-type global_aux_loss \
   --moe-aux-loss-coeff 1e-3 \
   --moe-token-dispatcher-type flex \
   --moe-enable-deepep \
-  --cross-entropy-loss-fusion \
   --account-for-embedding-in-pipeline-split \
   --account-for-loss-in-pipeline-split \
   --num-virtual-stages-per-pipeline-rank 4 --swiglu
