@@ -69,8 +69,10 @@ inline std::int64_t single_weight(std::int64_t half) { return 2 * half; }  ///< 
 constexpr auto half = static_cast<std::int64_t>(half_bytes);
 constexpr std::int64_t single = 2 * half, twice = 4 * half;  // FP32, FP64
 
-/// Of `training.update_memory: flat` the optimizers with FP16, of `communication.gradient.kept:
-/// both` that with BF16; of others none, as main gradients and states stay.
+/// The tensors that DeepSpeed's optimizers make, in their order (docs/models/memory.md, "What an
+/// allocator keeps"). Of `training.update_memory: flat` the optimizers with FP16, of
+/// `communication.gradient.kept: both` that with BF16; of others none, as main gradients and states
+/// stay.
 class ReplayedUpdate {
  public:
   using Handle = CachingAllocator::Handle;

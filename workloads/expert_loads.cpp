@@ -182,6 +182,7 @@ double pairs_of_group(const WorkloadSpec& spec) {
   return tokens * static_cast<double>(spec.model.moe->top_k * spec.plan.ep * spec.plan.etp);
 }
 
+/// How popular experts are (docs/models/expert_parallel.md, "Loads that live").
 /// [expert] Its load over the mean, as `moe.routing` draws or reads it.
 std::vector<double> popularity(const WorkloadSpec& spec, ExpertMoment moment) {
   const auto experts = static_cast<std::size_t>(spec.model.moe->experts);

@@ -17,11 +17,12 @@ namespace stepcast {
 
 namespace {
 
-/// With one work queue for all streams, what is issued behind a collective starts no earlier than
-/// the collective does, and that starts behind the one before it of its group. So the compute
-/// stream waits for that one. This looks at gathers and reductions of parameters only, and only at
-/// those of the list itself: what earlier units have left under way is not waited for. `calls` are
-/// those of the program.
+/// Kernels that start in the order in which they were issued (docs/models/replay.md): with one work
+/// queue for all streams, what is issued behind a collective starts no earlier than the collective
+/// does, and that starts behind the one before it of its group. So the compute stream waits for
+/// that one. This looks at gathers and reductions of parameters only, and only at those of the list
+/// itself: what earlier units have left under way is not waited for. `calls` are those of the
+/// program.
 void start_as_issued(const std::vector<StageCall>& calls, Instructions& instructions) {
   std::map<GroupKind, std::uint32_t> under_way;  // the slot of the last one of each group
   Instructions out;

@@ -151,7 +151,7 @@ struct CommandFamily {
 };
 
 // In the order of --help. `completion` is none of them: it needs the options of all.
-constexpr std::array<CommandFamily, 13> families{{
+constexpr std::array<CommandFamily, 15> families{{
     {add_scenario_commands, " run validate schema "},
     {add_import_commands, " import "},
     {add_export_commands, " export "},
@@ -164,7 +164,9 @@ constexpr std::array<CommandFamily, 13> families{{
     {add_operator_commands, " operator "},
     {add_plan_commands, " plan "},
     {add_accuracy_commands, " accuracy calibrate "},
-    {add_worker_commands, " worker choices serve "},
+    {add_worker_commands, " worker "},
+    {add_choices_commands, " choices "},
+    {add_serve_commands, " serve "},
 }};
 
 }  // namespace

@@ -113,5 +113,7 @@ void add_operator_commands(CommandLine& line);
 void add_plan_commands(CommandLine& line);
 void add_accuracy_commands(CommandLine& line);
 void add_worker_commands(CommandLine& line);
+void add_choices_commands(CommandLine& line);
+void add_serve_commands(CommandLine& line);
 
 }  // namespace stepcast::cli

@@ -82,30 +82,6 @@ Scenario scenario_option(const std::string& path, const std::vector<std::string>
 ScenarioDocument sized_scenario(const std::string& path, const std::vector<std::string>& overrides,
                                 LaunchOptions launch, std::int64_t first, const SearchPath& search);
 
-struct ExplainOptions : PresetOptions {
-  std::string scenario;
-  LaunchOptions launch;                ///< its devices stand in `devices`
-  std::vector<std::string> overrides;  ///< --set
-  std::string json, svg;               ///< as for run
-  std::string report;                  ///< page; empty: none
-  std::string top = "12", workers;     ///< empty: as many as there are processors
-  std::string devices, seeds;          ///< two sizes between which efficiency is lost
-  bool strong = false;                 ///< the global batch stays between them
-};
-Outcome explain(const ExplainOptions& options);
-
-struct CampaignOptions : PresetOptions {
-  std::string scenario;
-  LaunchOptions launch;
-  std::vector<std::string> overrides;  ///< --set
-  std::string steps, tokens;           ///< of the run; empty: the scenario's
-  std::string within;                  ///< a duration; empty: no date is asked for
-  std::string seeds;                   ///< draws of the spread; empty: the scenario's alone
-  std::string jobs;                    ///< as for run
-  std::string json;                    ///< as for run
-};
-Outcome campaign(const CampaignOptions& options);
-
 struct NewOptions : PresetOptions {
   std::string model, cluster, devices;
   std::string framework;     ///< empty: the usual one of the device

@@ -17,6 +17,8 @@
 namespace stepcast::launch {
 namespace {
 
+/// A name that is printed otherwise than its flag, or a value that is the default of a name which
+/// no table of flags has.
 struct PrintedName {
   std::string_view printed, flag;
   bool off = false;  ///< the flag is there when False is printed
