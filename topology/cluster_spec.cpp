@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "describe_network.hpp"
-#include "describe_states.hpp"
 #include "node_fabric.hpp"
 #include "stepcast/base/format_version.hpp"
 

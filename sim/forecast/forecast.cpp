@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <variant>
 
-#include "fleet_step.hpp"
-#include "laws.hpp"
+#include "forecast_parts.hpp"
 #include "node_kinds.hpp"
 #include "refuse_key.hpp"
 #include "spread_step.hpp"
-#include "step_flops.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/phases.hpp"
 #include "stepcast/base/text.hpp"

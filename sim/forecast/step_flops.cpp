@@ -1,4 +1,4 @@
-#include "step_flops.hpp"
+#include "forecast_parts.hpp"
 
 namespace stepcast {
 

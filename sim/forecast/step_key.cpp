@@ -1,6 +1,6 @@
 #include "stepcast/sim/forecast/step_key.hpp"
 
-#include "fleet_step.hpp"
+#include "forecast_parts.hpp"
 #include "step_setup.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/key_writer.hpp"

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "equitable.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {

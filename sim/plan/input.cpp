@@ -3,10 +3,9 @@
 #include <set>
 
 #include "document.hpp"
-#include "fast_keys.hpp"
+#include "plan_keys.hpp"
 #include "point_classes.hpp"
 #include "refusals.hpp"
-#include "slow_keys.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/import/import.hpp"

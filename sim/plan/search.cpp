@@ -6,13 +6,10 @@
 #include <tuple>
 
 #include "answer_store.hpp"
-#include "compare.hpp"
 #include "enumerate.hpp"
-#include "finalists.hpp"
 #include "launchable.hpp"
-#include "nearest.hpp"
-#include "place_best.hpp"
 #include "point_times.hpp"
+#include "search_steps.hpp"
 #include "stepcast/base/build.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/phases.hpp"

@@ -9,9 +9,6 @@
 #include <string>
 #include <string_view>
 
-#include "model_config.hpp"
-#include "read_platform.hpp"
-#include "reading_files.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/section.hpp"
 #include "stepcast/base/text.hpp"

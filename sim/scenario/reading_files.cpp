@@ -1,9 +1,8 @@
-#include "reading_files.hpp"
-
 #include <algorithm>
 #include <functional>
 #include <sstream>
 
+#include "read_draft.hpp"
 #include "stepcast/base/known_keys.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"

@@ -6,10 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model_config.hpp"
 #include "read_draft.hpp"
-#include "read_platform.hpp"
-#include "reading_files.hpp"
 #include "run_framework.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/known_keys.hpp"

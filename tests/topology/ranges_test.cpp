@@ -3,7 +3,6 @@
 #include <map>
 
 #include "topology/describe_network.hpp"
-#include "topology/describe_states.hpp"
 
 // What the descriptions of a network allow, at its edges.
 namespace stepcast {

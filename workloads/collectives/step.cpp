@@ -1,5 +1,3 @@
-#include "step.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -9,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "schedule.hpp"
 #include "stepcast/base/errors.hpp"
 #include "wiring.hpp"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "adapted_products.hpp"
-#include "context_parallel.hpp"
+#include "attention_cores.hpp"
 #include "layers.hpp"
 #include "norm.hpp"
 #include "tensor_parallel.hpp"

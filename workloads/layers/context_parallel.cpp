@@ -1,5 +1,4 @@
-#include "context_parallel.hpp"
-
+#include "attention_cores.hpp"
 #include "rows.hpp"
 #include "statements.hpp"
 

@@ -3,7 +3,7 @@
 #include <tuple>
 #include <utility>
 
-#include "context_parallel.hpp"
+#include "attention_cores.hpp"
 #include "layers.hpp"
 #include "norm.hpp"
 #include "tensor_parallel.hpp"
