@@ -351,8 +351,13 @@ bool is_yaml(const std::string& path, const std::string& text) {
 }
 
 bool is_mindspeed(const std::string& text) {
-  constexpr std::array<std::string_view, 6> marks{
-      "mindspeed", "HCCL_", "NPUS_PER_NODE", "ASCEND_", "TASK_QUEUE_ENABLE", "--use-fused-rmsnorm"};
+  constexpr std::array<std::string_view, 12> marks{
+      "mindspeed",          "HCCL_",
+      "NPUS_PER_NODE",      "ASCEND_",
+      "TASK_QUEUE_ENABLE",  "--use-fused-rmsnorm",
+      "--use-fused-swiglu", "--use-fused-rotary-pos-emb",
+      "--use-mc2",          "--use-ascend-coc",
+      "--swap-attention",   "--reuse-fp32-param"};
   return std::ranges::any_of(
       marks, [&](std::string_view mark) { return text.find(mark) != std::string::npos; });
 }

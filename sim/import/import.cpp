@@ -164,6 +164,30 @@ std::string file_of(const std::string& path) {
   return file.string();
 }
 
+/// Whether the cluster that is named, if any, has devices of Huawei.
+bool is_ascend(const ImportOptions& options, const SearchPath& search) {
+  constexpr std::string_view key = "cluster.extends=";
+  std::string cluster = options.cluster;
+  for (const std::string& text : options.overrides)
+    if (text.starts_with(key)) cluster = text.substr(key.size());
+  if (cluster.empty()) return false;
+  const std::string name = preset_name("cluster", cluster, search);
+  const Node root =
+      load_document_text(read_document_text(name, search, "a cluster file"), name, search);
+  const Node* device = root.find("device");
+  const Node* vendor = device == nullptr ? nullptr : device->find("vendor");
+  return vendor != nullptr && vendor->text == "huawei";
+}
+
+/// Megatron-LM runs on NPUs by MindSpeed alone, which takes its scripts as they are.
+const LaunchForm& form_for(const std::string& path, const ImportOptions& options,
+                           const SearchPath& search) {
+  const LaunchForm& form = launch::form_of(path, options.from, search);
+  const bool on_npus =
+      options.from.empty() && form.name == "megatron" && is_ascend(options, search);
+  return on_npus ? launch::form_of(path, "mindspeed", search) : form;
+}
+
 }  // namespace
 
 ImportedScenario import_launch(const std::string& given, const ImportOptions& options,
@@ -176,7 +200,7 @@ ImportedScenario import_launch(const std::string& given, const ImportOptions& op
         text = key + "'" + preset_name(kind, text.substr(key.size()), search) + "'";
   const std::string chosen = chosen_framework(overrides);
   Draft draft{overrides};
-  const LaunchForm& form = launch::form_of(path, options.from, search);
+  const LaunchForm& form = form_for(path, options, search);
   const std::string text = form.name == "arguments" && path != "-"
                                ? launch::read_printed(path, search)
                                : read_document_text(path, search, "a launch file");

@@ -113,7 +113,7 @@ void expect_one_part(const Fabric& fabric, const PhaseFlow& own, const PhaseFlow
 
 TEST(CollectivePeriod, OnePartStandsForAll) {
   std::map<std::string, int> seen;
-  EXPECT_TRUE(rc::check([&] {
+  const auto holds = [&] {
     const Repeated r = random_repeated();
     const Fabric fabric(r.cluster);
     CollectiveCall call{*rc::gen::element(CollectiveKind::all_reduce, CollectiveKind::all_gather,
@@ -138,9 +138,17 @@ TEST(CollectivePeriod, OnePartStandsForAll) {
           expect_one_part(fabric, flows[f], whole->phases[p].flows[f], r);
       }
     }
-  }));
-  for (const char* algorithm : {"ring", "nhr", "hd", "pairwise", "pipeline", "hierarchical"})
-    EXPECT_GT(seen[algorithm], 0) << algorithm;
+  };
+  // A hundred draws may miss the rarest, pipelines.
+  const auto missed = [&] {
+    for (const std::string algorithm :
+         {"ring", "nhr", "hd", "pairwise", "pipeline", "hierarchical"})
+      if (seen[algorithm] == 0) return algorithm;
+    return std::string();
+  };
+  for (int hundreds = 0; hundreds < 10 && (hundreds == 0 || !missed().empty()); ++hundreds)
+    ASSERT_TRUE(rc::check(holds));
+  EXPECT_EQ(missed(), "");
 }
 
 }  // namespace

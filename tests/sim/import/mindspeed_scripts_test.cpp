@@ -108,5 +108,25 @@ TEST(MindSpeedScripts, AreTakenOrRefusedForATrueReason) {
   EXPECT_EQ(taken, 43U);
 }
 
+// Megatron-LM itself does not run on NPUs: the same script is Megatron's elsewhere.
+TEST(MindSpeedScripts, WithoutASignAreKnownByTheirCluster) {
+  const test::TemporaryFiles files;
+  const std::string path =
+      files.write("pretrain.sh",
+                  "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 1024 "
+                  "--num-attention-heads 8 --seq-length 1024 --max-position-embeddings 1024 "
+                  "--micro-batch-size 1 --global-batch-size 8 --bf16 --vocab-size 32000\n");
+  const SearchPath search = default_search_path({});
+  const auto framework_on = [&](const char* cluster, const char* from = "") {
+    ImportOptions options;
+    options.cluster = cluster;
+    options.from = from;
+    return read_scenario(import_launch(path, options, search).document, search).framework->label;
+  };
+  EXPECT_TRUE(framework_on("atlas-900-a3").starts_with("MindSpeed"));
+  EXPECT_TRUE(framework_on("dgx-h100").starts_with("Megatron-Core"));
+  EXPECT_TRUE(framework_on("atlas-900-a3", "megatron").starts_with("Megatron-Core"));
+}
+
 }  // namespace
 }  // namespace stepcast
