@@ -61,7 +61,7 @@ class CanonicalWriter : public ValueVisitor {
   CanonicalWriter(std::string& out, const WantedKeys* wanted) : out_{out}, wanted_{wanted} {}
 
   void field(const Field& field) override {
-    if (is_wanted(field.key)) line(field.key, std::visit(Text{}, field.target));
+    if (is_wanted(field.key)) line(field.key, value_text(field.target));
   }
   void section(std::string_view key, std::string_view doc, const Body& body) override {
     if (is_wanted(key)) ValueVisitor::section(key, doc, body);
@@ -104,6 +104,8 @@ std::string canonical_text(const Visitor::Body& body, const WantedKeys& wanted) 
   body(writer);
   return text;
 }
+
+std::string value_text(const Target& target) { return std::visit(Text{}, target); }
 
 std::string hexadecimal(std::string_view bytes) {
   constexpr std::string_view digits = "0123456789abcdef";

@@ -5,13 +5,10 @@
 #include <mutex>
 #include <sstream>
 
-#include "nearest_file.hpp"
-#include "read_file.hpp"
-#include "scale_value.hpp"
+#include "document_steps.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/presets_called.hpp"
 #include "stepcast/base/text.hpp"
-#include "swap_preset.hpp"
 
 namespace stepcast {
 namespace {

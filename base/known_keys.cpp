@@ -51,9 +51,8 @@ class Finder : public WholeVisitor {
     field({key, words_of(bodies), {}});
     one_of(current, bodies);
   }
-  void list(std::string_view key, std::string_view, std::size_t,
-            const std::function<void(std::size_t)>& resize,
-            const std::function<void(Visitor&, std::size_t)>& body) override {
+  void list(std::string_view key, std::string_view, std::size_t, const Resize& resize,
+            const Entry& body) override {
     if (!here(key)) return;
     if (rest_.empty()) {
       const bool list = value_.kind == Node::Kind::list;
@@ -67,8 +66,7 @@ class Finder : public WholeVisitor {
     descend(rest_.substr(dot + 1), [&](Visitor& v) { body(v, 0); });
   }
   void optional_list(std::string_view key, std::string_view doc, std::size_t size,
-                     const std::function<void(std::size_t)>& resize,
-                     const std::function<void(Visitor&, std::size_t)>& body) override {
+                     const Resize& resize, const Entry& body) override {
     if (here(key) && rest_.empty() && value_.is_word("none")) return judge("");
     list(key, doc, size, resize, body);
   }

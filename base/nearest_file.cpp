@@ -1,8 +1,7 @@
-#include "nearest_file.hpp"
-
 #include <algorithm>
 #include <vector>
 
+#include "document_steps.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/suggest.hpp"
 

@@ -1,5 +1,3 @@
-#include "read_file.hpp"
-
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -9,7 +7,7 @@
 #include <iostream>
 #include <map>
 
-#include "nearest_file.hpp"
+#include "document_steps.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/standard_input.hpp"
 

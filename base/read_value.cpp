@@ -213,9 +213,56 @@ class Reader {
     return two.empty() ? number(what, "", parse_count, set) : two;
   }
 
-  std::string table(const Choice& choice) const;
-  std::string file(const Choice& choice) const;
-  std::string word_set(const Choice& choice) const;
+  std::string table(const Choice& choice) const {
+    Table table;
+    const std::string allowed = allowed_values(field_);
+    for (const Node& row : node_.items) {
+      if (row.kind != Node::Kind::list) return "holds " + quoted(row) + ", allowed: " + allowed;
+      table.emplace_back();
+      for (const Node& item : row.items) {
+        const auto value = whole(item);
+        if (!value) return "holds " + quoted(item) + ", allowed: " + allowed;
+        table.back().push_back(*value);
+      }
+    }
+    // Written only when all of it is right.
+    *choice.table = std::move(table);
+    choice.set(choice.table_option);
+    return {};
+  }
+
+  /// `{table: FILE}`
+  std::string file(const Choice& choice) const {
+    const bool one = node_.entries.size() == 1 && node_.entries[0].key == "table" &&
+                     node_.entries[0].value.kind == Node::Kind::scalar &&
+                     !node_.entries[0].value.text.empty();
+    if (!one) return "is a mapping, allowed: " + allowed_values(field_);
+    *choice.file = node_.entries[0].value.text;
+    return {};
+  }
+
+  std::string word_set(const Choice& choice) const {
+    const std::string allowed = allowed_values(field_);
+    const WordSet& set = choice.set_of_words;
+    const bool one = node_.entries.size() == 1 && node_.entries[0].key == set.key &&
+                     node_.entries[0].value.kind == Node::Kind::list;
+    if (!one) return "is a mapping, allowed: " + allowed;
+    std::uint32_t chosen = 0;
+    for (const Node& item : node_.entries[0].value.items) {
+      const auto found = item.kind == Node::Kind::scalar ? std::ranges::find(set.words, item.text)
+                                                         : set.words.end();
+      if (found == set.words.end()) return "holds " + quoted(item) + ", allowed: " + allowed;
+      // Word i is bit i of the set.
+      const std::uint32_t bit = 1U << (found - set.words.begin());
+      if ((chosen & bit) != 0) return "holds " + quoted(item) + " twice, allowed: once each";
+      chosen |= bit;
+    }
+    if (chosen == 0) return "holds no word, allowed: " + allowed;
+    *set.chosen = chosen;
+    choice.set(choice.set_option);
+    return {};
+  }
+
   /// A whole number of the field's range; nothing for anything else.
   std::optional<std::int64_t> whole(const Node& item) const {
     const auto value =
@@ -227,56 +274,6 @@ class Reader {
   const Node& node_;
   const Field& field_;
 };
-
-std::string Reader::table(const Choice& choice) const {
-  Table table;
-  const std::string allowed = allowed_values(field_);
-  for (const Node& row : node_.items) {
-    if (row.kind != Node::Kind::list) return "holds " + quoted(row) + ", allowed: " + allowed;
-    table.emplace_back();
-    for (const Node& item : row.items) {
-      const auto value = whole(item);
-      if (!value) return "holds " + quoted(item) + ", allowed: " + allowed;
-      table.back().push_back(*value);
-    }
-  }
-  // Written only when all of it is right.
-  *choice.table = std::move(table);
-  choice.set(choice.table_option);
-  return {};
-}
-
-/// `{table: FILE}`
-std::string Reader::file(const Choice& choice) const {
-  const bool one = node_.entries.size() == 1 && node_.entries[0].key == "table" &&
-                   node_.entries[0].value.kind == Node::Kind::scalar &&
-                   !node_.entries[0].value.text.empty();
-  if (!one) return "is a mapping, allowed: " + allowed_values(field_);
-  *choice.file = node_.entries[0].value.text;
-  return {};
-}
-
-std::string Reader::word_set(const Choice& choice) const {
-  const std::string allowed = allowed_values(field_);
-  const WordSet& set = choice.set_of_words;
-  const bool one = node_.entries.size() == 1 && node_.entries[0].key == set.key &&
-                   node_.entries[0].value.kind == Node::Kind::list;
-  if (!one) return "is a mapping, allowed: " + allowed;
-  std::uint32_t chosen = 0;
-  for (const Node& item : node_.entries[0].value.items) {
-    const auto found =
-        item.kind == Node::Kind::scalar ? std::ranges::find(set.words, item.text) : set.words.end();
-    if (found == set.words.end()) return "holds " + quoted(item) + ", allowed: " + allowed;
-    // Word i is bit i of the set.
-    const std::uint32_t bit = 1U << (found - set.words.begin());
-    if ((chosen & bit) != 0) return "holds " + quoted(item) + " twice, allowed: once each";
-    chosen |= bit;
-  }
-  if (chosen == 0) return "holds no word, allowed: " + allowed;
-  *set.chosen = chosen;
-  choice.set(choice.set_option);
-  return {};
-}
 
 /// `chunks(4)` is the word `chunks` and the number `4`.
 struct Call {

@@ -1,8 +1,7 @@
-#include "scale_value.hpp"
-
 #include <array>
 #include <charconv>
 
+#include "document_steps.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast {

@@ -1,11 +1,77 @@
 #include "stepcast/base/schema.hpp"
 
-#include "path_schemas.hpp"
+#include <string>
+
 #include "read_value.hpp"
 #include "schema_values.hpp"
 
 namespace stepcast {
 namespace {
+
+/// Collects the paths below one mapping.
+class PathWriter {
+ public:
+  explicit PathWriter(bool lists) : lists_{lists} {}
+
+  /// `pointer` leads to `mapping`; `path` is of its parent, with a dot behind it, and `in_list`
+  /// says that it holds numbers of entries.
+  void walk(const Json& mapping, const std::string& pointer, const std::string& path,
+            bool in_list) {
+    for (const auto& [key, value] : mapping["properties"].items()) {
+      if (key == "extends") continue;
+      const std::string here = pointer + "/properties/" + key;
+      add(path + key, here, in_list);
+      if (value.contains("$comment")) continue;  // a plain value
+      inside(value, here, path + key, in_list);
+      const Json choices = value.value("anyOf", Json::array());
+      for (std::size_t i = 0; i < choices.size(); ++i)
+        inside(choices[i], here + "/anyOf/" + std::to_string(i), path + key, in_list);
+    }
+  }
+
+  /// A number with a source may be set part by part.
+  Json schema() const {
+    Json patterns = patterns_;
+    patterns[R"(\.(value|source|note)$)"] =
+        lists_ ? Json{{"type", "array"}, {"minItems", 1}} : Json::object();
+    return {{"type", "object"},
+            {"properties", properties_},
+            {"patternProperties", patterns},
+            {"additionalProperties", false}};
+  }
+
+ private:
+  void inside(const Json& value, const std::string& pointer, const std::string& path,
+              bool in_list) {
+    if (value.contains("properties")) walk(value, pointer, path + ".", in_list);
+    if (value.contains("items") && value["items"].contains("properties"))
+      walk(value["items"], pointer + "/items", path + ".[0-9]+.", true);
+  }
+  void add(const std::string& path, const std::string& pointer, bool in_list) {
+    Json json{{"$ref", pointer}};
+    if (lists_) json = {{"type", "array"}, {"minItems", 1}, {"items", json}};
+    if (!in_list) {
+      properties_[path] = std::move(json);
+      return;
+    }
+    // Only dots have to be escaped; `[0-9]+` stands for the number of an entry.
+    std::string pattern = "^";
+    for (const char c : path) pattern += c == '.' ? std::string(R"(\.)") : std::string(1, c);
+    patterns_[pattern + "$"] = std::move(json);
+  }
+
+  bool lists_;
+  Json properties_ = Json::object(), patterns_ = Json::object();
+};
+
+/// The schema of a mapping from paths of keys to their values, or to lists of their values.
+/// `mapping` is the schema of the mapping that the paths lead into; it stands below `$defs` as
+/// `name`.
+Json path_schemas(const Json& mapping, const std::string& name, bool lists) {
+  PathWriter writer{lists};
+  writer.walk(mapping, "#/$defs/" + name, "", false);
+  return writer.schema();
+}
 
 /// Collects one mapping.
 class SchemaWriter : public Visitor {
@@ -63,16 +129,14 @@ class SchemaWriter : public Visitor {
       exclude({{"required", Json::array({std::string(bodies[i].name)})}}, parts[i], apart);
     }
   }
-  void list(std::string_view key, std::string_view doc, std::size_t,
-            const std::function<void(std::size_t)>& resize,
-            const std::function<void(Visitor&, std::size_t)>& body) override {
+  void list(std::string_view key, std::string_view doc, std::size_t, const Resize& resize,
+            const Entry& body) override {
     Json json = items(resize, body);
     json["minItems"] = 1;
     add(key, doc, std::move(json));
   }
-  void optional_list(std::string_view key, std::string_view doc, std::size_t,
-                     const std::function<void(std::size_t)>& resize,
-                     const std::function<void(Visitor&, std::size_t)>& body) override {
+  void optional_list(std::string_view key, std::string_view doc, std::size_t, const Resize& resize,
+                     const Entry& body) override {
     add(key, doc,
         {{"anyOf", Json::array({Json{{"const", "none"}}, items(resize, body)})},
          {"default", "none"}});
@@ -99,8 +163,7 @@ class SchemaWriter : public Visitor {
 
  private:
   /// A list of mappings like its first one.
-  Json items(const std::function<void(std::size_t)>& resize,
-             const std::function<void(Visitor&, std::size_t)>& body) {
+  Json items(const Resize& resize, const Entry& body) {
     resize(1);
     return {{"type", "array"}, {"items", mapping([&](Visitor& v) { body(v, 0); })}};
   }

@@ -134,9 +134,8 @@ void Section::one_of(std::size_t& current, const std::vector<Alternative>& bodie
   }
 }
 
-void Section::list(std::string_view key, std::string_view doc, std::size_t,
-                   const std::function<void(std::size_t)>& resize,
-                   const std::function<void(Visitor&, std::size_t)>& body) {
+void Section::list(std::string_view key, std::string_view doc, std::size_t, const Resize& resize,
+                   const Entry& body) {
   const Node* node = take(key);
   const std::string allowed = "a list of mappings (" + std::string(doc) + ")";
   if (node == nullptr) {
@@ -152,8 +151,7 @@ void Section::list(std::string_view key, std::string_view doc, std::size_t,
 }
 
 void Section::optional_list(std::string_view key, std::string_view doc, std::size_t,
-                            const std::function<void(std::size_t)>& resize,
-                            const std::function<void(Visitor&, std::size_t)>& body) {
+                            const Resize& resize, const Entry& body) {
   const Node* node = take(key);
   if (node == nullptr) return;
   if (node->kind == Node::Kind::list) return entries(*node, child(key), resize, body);
@@ -162,9 +160,8 @@ void Section::optional_list(std::string_view key, std::string_view doc, std::siz
        "is " + quoted(*node) + ", allowed: a list of mappings (" + std::string(doc) + "), none");
 }
 
-void Section::entries(const Node& node, const std::string& path,
-                      const std::function<void(std::size_t)>& resize,
-                      const std::function<void(Visitor&, std::size_t)>& body) {
+void Section::entries(const Node& node, const std::string& path, const Resize& resize,
+                      const Entry& body) {
   resize(node.items.size());
   for (std::size_t i = 0; i < node.items.size(); ++i) {
     inside(node.items[i], path + "." + std::to_string(i),

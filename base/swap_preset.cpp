@@ -1,7 +1,6 @@
-#include "swap_preset.hpp"
-
 #include <algorithm>
 
+#include "document_steps.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast {

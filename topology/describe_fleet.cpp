@@ -1,4 +1,4 @@
-#include "describe_states.hpp"
+#include "describe_network.hpp"
 
 /// `fleet` of a cluster file.
 namespace stepcast {

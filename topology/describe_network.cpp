@@ -1,6 +1,5 @@
 #include "describe_network.hpp"
 
-#include "describe_states.hpp"
 #include "node_fabric.hpp"
 
 namespace stepcast {

@@ -1,4 +1,4 @@
-#include "describe_states.hpp"
+#include "describe_network.hpp"
 
 namespace stepcast {
 namespace {

@@ -163,10 +163,6 @@ double max_flow(const Capacities& capacities, std::size_t vertices) {
   return boost::boykov_kolmogorov_max_flow(graph, 0, 1);
 }
 
-}  // namespace
-
-namespace {
-
 /// No way to other devices.
 bool leads_to_host(const Link& link) { return info(link.kind).family.tier == LinkTier::host; }
 

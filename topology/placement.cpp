@@ -100,11 +100,6 @@ Coordinates Placement::coordinates(Rank rank) const {
           .edp = index / edp_stride_ % narrow(plan_.edp())};
 }
 
-Rank Placement::rank_at(const Coordinates& c) const {
-  return {c.tp * stride_[tensor] + c.cp * stride_[context] + c.dp * stride_[data] +
-          c.pp * stride_[pipeline]};
-}
-
 Rank Placement::first_of(Stage stage) const { return {stage.value * stride_[pipeline]}; }
 
 Rank Placement::on_stage(Rank rank, Stage stage) const {

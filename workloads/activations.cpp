@@ -182,10 +182,6 @@ double on_rank(const WorkloadSpec& spec, PerToken bytes) {
   return tokens(spec) * (bytes.every > 0 ? divided + bytes.every : divided);
 }
 
-}  // namespace
-
-namespace {
-
 PerToken& operator+=(PerToken& sum, const PerToken& more) {
   sum.whole += more.whole;
   sum.split += more.split;

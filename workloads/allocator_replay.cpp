@@ -2,14 +2,190 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <deque>
+#include <vector>
 
-#include "replayed_update.hpp"
+#include "layer_blocks.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/workloads/caching_allocator.hpp"
 #include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
 namespace {
+
+struct StageWeights {
+  std::vector<std::int64_t> bytes;  ///< in half precision, in the order of the model
+  std::vector<std::size_t> order;   ///< of `bytes`, as a backward pass makes their gradients
+  std::int64_t all = 0;             ///< sum of `bytes`
+};
+
+/// A part of a weight.
+struct WeightPart {
+  std::size_t weight = 0;     ///< of StageWeights::bytes
+  std::int64_t elements = 0;  ///< at its beginning
+};
+
+/// Of one chunk. Biases, norms and positions are left out.
+StageWeights stage_weights(const WorkloadSpec& spec, const LayerTable::Slice& slice) {
+  const LayerBytes layer = layer_bytes(spec);
+  const std::int64_t table =
+      std::llround(half_bytes * static_cast<double>(spec.model.vocabulary) *
+                   static_cast<double>(spec.model.hidden) / static_cast<double>(spec.plan.tp));
+  StageWeights weights;
+  if (slice.embedding) weights.bytes.push_back(table);
+  const std::size_t first = weights.bytes.size();
+  for (std::int64_t i = 0; i < slice.count; ++i)
+    for (const std::int64_t bytes : {layer.qkv, layer.dense, layer.widening, layer.narrowing})
+      weights.bytes.push_back(bytes);
+  const std::size_t behind = weights.bytes.size();
+  // A tied head beside the embedding has no table of its own.
+  const bool shared = slice.embedding && spec.model.tied_embeddings;
+  if (slice.head && !shared) weights.bytes.push_back(table);
+  // A backward pass makes the head's gradient first, then those of the layers from the last one on.
+  if (slice.head) weights.order.push_back(shared ? 0 : behind);
+  for (std::size_t weight = behind; weight > first; --weight) weights.order.push_back(weight - 1);
+  // A shared table has its place already, with the head.
+  if (slice.embedding && !(slice.head && shared)) weights.order.push_back(0);
+  for (const std::int64_t bytes : weights.bytes) weights.all += bytes;
+  return weights;
+}
+
+/// What the first of `replicas` updates when each updates an equal share of all weights in a row.
+std::vector<WeightPart> first_share(const StageWeights& weights, std::int64_t replicas) {
+  const auto element = static_cast<std::int64_t>(half_bytes);
+  std::int64_t left = weights.all / element / replicas;
+  std::vector<WeightPart> parts;
+  for (std::size_t weight = 0; weight < weights.bytes.size() && left > 0; ++weight) {
+    // The last one may be cut.
+    parts.push_back({weight, std::min(left, weights.bytes[weight] / element)});
+    left -= parts.back().elements;
+  }
+  return parts;
+}
+
+inline std::int64_t single_weight(std::int64_t half) { return 2 * half; }  ///< bytes in FP32
+
+constexpr auto half = static_cast<std::int64_t>(half_bytes);
+constexpr std::int64_t single = 2 * half, twice = 4 * half;  // FP32, FP64
+
+/// The tensors that DeepSpeed's optimizers make, in their order (docs/models/memory.md, "What an
+/// allocator keeps"). Of `training.update_memory: flat` the optimizers with FP16, of
+/// `communication.gradient.kept: both` that with BF16; of others none, as main gradients and states
+/// stay.
+class ReplayedUpdate {
+ public:
+  using Handle = CachingAllocator::Handle;
+
+  ReplayedUpdate(const WorkloadSpec& spec, const StageWeights& weights)
+      : weights_{weights},
+        both_{spec.communication.gradients_kept == CommunicationSpec::Kept::both},
+        flat_{spec.training.update_memory == TrainingSpec::UpdateMemory::flat},
+        sharded_{spec.plan.zero > 0},
+        checks_{spec.runtime.passes(UpdatePass::check)},
+        half_copy_{spec.communication.reduce_copy == CommunicationSpec::ReduceCopy::bf16},
+        replicas_{spec.plan.zero > 0 ? spec.plan.dense_shards() : 1},
+        bucket_{spec.communication.bucket.value_or(0)} {}
+
+  /// What is made and given back before the first step.
+  // bf16_optimizer.py makes one flat tensor of all weights, and frees those that the model was made
+  // of; fused_optimizer.py does so by way of copies; stage_1_and_2.py brings them to the host
+  // before. FP32 weights come from a copy, and moments from an update with gradients of zeros.
+  void prepare(CachingAllocator& memory) const {
+    if (!both_ && !flat_) return;
+    std::vector<Handle> made;
+    for (int copies = both_ ? 1 : sharded_ ? 0 : 2; copies > 0; --copies)
+      for (const std::int64_t weight : weights_.bytes) made.push_back(memory.allocate(weight));
+    memory.release(made);
+    memory.touch(share());
+    if (flat_) memory.touch(single_weight(share()));
+  }
+
+  /// `gradients`: in the order in which they were made; those that the update joins are given back.
+  void run(CachingAllocator& memory, std::vector<Handle>& gradients) const {
+    // The BF16 copy of all gradients, which is reduced before weights are gathered.
+    if (both_ && half_copy_) memory.touch(weights_.all);
+    if (flat_) {
+      reduce(memory);
+      if (sharded_)
+        join_share(memory, gradients);
+      else
+        join_all(memory, gradients);
+    }
+    if (both_ || (flat_ && sharded_)) gather(memory);
+  }
+
+  /// Whether it does.
+  bool joins() const { return flat_; }
+
+ private:
+  /// Gradients are copied into a bucket unless one fills it. ZeRO closes a bucket before it is too
+  /// full, `allreduce_no_retain` of engine.py behind that.
+  void reduce(CachingAllocator& memory) const {
+    std::int64_t held = 0, tensors = 0;
+    const auto close = [&] {
+      if (tensors > 1) memory.touch(held);
+      held = tensors = 0;
+    };
+    for (const std::int64_t weight : weights_.bytes) {
+      if (sharded_ && tensors > 0 && held + weight > half * bucket_) close();
+      held += weight;
+      ++tensors;
+      if (!sharded_ && held > half * bucket_) close();
+    }
+    close();
+  }
+
+  // stage_1_and_2.py: gradients that others update with go first; the rank's own are cast to FP32
+  // one by one (`_has_inf_or_nan`), to FP64 (`get_grad_norm_direct`), joined, and cast as a whole.
+  void join_share(CachingAllocator& memory, std::vector<Handle>& gradients) const {
+    const std::vector<WeightPart> own = first_share(weights_, replicas_);
+    std::vector<Handle> kept;
+    for (std::size_t made = 0; made < gradients.size(); ++made) {
+      const bool owned = weights_.order[made] < own.size();
+      if (owned)
+        kept.push_back(gradients[made]);
+      else
+        memory.release(gradients[made]);
+    }
+    gradients.clear();
+    if (checks_)
+      for (const WeightPart& part : own) memory.touch(single * part.elements);
+    for (const WeightPart& part : own) memory.touch(twice * part.elements);
+    std::vector<Handle> joined;
+    if (own.size() > 1) joined.push_back(memory.allocate(share()));
+    const Handle cast = memory.allocate(single_weight(share()));
+    memory.release(joined);
+    memory.release(kept);
+    memory.release(cast);
+  }
+
+  // fused_optimizer.py: each gradient is checked as FP32; all are cast, then joined.
+  void join_all(CachingAllocator& memory, std::vector<Handle>& gradients) const {
+    if (checks_)
+      for (const std::int64_t weight : weights_.bytes) memory.touch(single_weight(weight));
+    std::vector<Handle> casts;
+    for (const std::int64_t weight : weights_.bytes)
+      casts.push_back(memory.allocate(single_weight(weight)));
+    const Handle joined = memory.allocate(single_weight(weights_.all));
+    memory.release(casts);
+    memory.release(gradients);
+    memory.release(joined);
+  }
+
+  /// `all_gather_dp_groups` gathers by way of a flat tensor.
+  void gather(CachingAllocator& memory) const {
+    if (bucket_ > 0)
+      memory.touch(weights_.all / std::max<std::int64_t>(1, weights_.all / half / bucket_));
+  }
+
+  std::int64_t share() const { return weights_.all / replicas_; }
+
+  const StageWeights& weights_;
+  bool both_, flat_, sharded_, checks_, half_copy_;
+  std::int64_t replicas_;  ///< that share the update out
+  std::int64_t bucket_;    ///< elements
+};
 
 using Handle = CachingAllocator::Handle;
 

@@ -59,6 +59,12 @@ struct Evenness {
   }
 };
 
+/// One layer less on part `from`, one more on part `to`; those between move along.
+void move_layer(std::vector<std::size_t>& ends, std::size_t from, std::size_t to) {
+  for (std::size_t i = from; i < to; ++i) ends[i] -= 1;
+  for (std::size_t i = to; i < from; ++i) ends[i] += 1;
+}
+
 /// Moves layers one by one from one virtual stage to another as long as the times get more even.
 class LayerMoves {
  public:
@@ -73,7 +79,27 @@ class LayerMoves {
 
   /// One with a busier device than `most` is not worth another look, so that only that is told.
   Evenness evenness(const std::vector<double>& parts,
-                    double most = std::numeric_limits<double>::infinity()) const;
+                    double most = std::numeric_limits<double>::infinity()) const {
+    Evenness result;
+    for (const std::vector<std::size_t>& device : devices_) {
+      double sum = 0;
+      for (const std::size_t part : device) sum += parts[part];
+      result.load.device = std::max(result.load.device, sum);
+      result.devices += sum * sum;
+      if (result.load.device > most) return result;
+    }
+    for (const double time : parts) result.parts += time * time;
+    if (map_.placement != ChunkPlacement::loop) {
+      result.load.period = result.load.device;  // its two chunks take turns
+      return result;
+    }
+    // In a loop all stages pass the same chunk, so that its busiest stage is as long as the round.
+    const auto stages = static_cast<std::ptrdiff_t>(map_.stages);
+    for (auto chunk = parts.begin(); chunk != parts.end(); chunk += stages)
+      result.load.period += *std::max_element(chunk, chunk + stages);
+    return result;
+  }
+
   Evenness evenness(const std::vector<std::size_t>& ends) const {
     return evenness(part_times(times_, ends));
   }
@@ -81,99 +107,68 @@ class LayerMoves {
     std::vector<std::size_t> ends;
     Evenness result;
   };
-  std::vector<Move> way(const std::vector<std::size_t>& even) const;
+
+  /// Even first, then move after move until none is better.
+  std::vector<Move> way(const std::vector<std::size_t>& even) const {
+    std::vector<Move> all{{even, evenness(even)}};
+    for (;;) {
+      Move next = best_move(all.back(), all.back().result.load.period * (1 + rounding));
+      if (!next.result.less_than(all.back().result)) return all;
+      all.push_back(std::move(next));
+    }
+  }
 
  private:
-  Move best_move(const Move& now, double most_period) const;
-  double taking(const std::vector<std::size_t>& ends, std::size_t from, std::size_t to) const;
+  /// All pairs of virtual stages; `now` where no move is better. Among equals the earliest takes
+  /// the layer: a long late stage delays first backwards too.
+  Move best_move(const Move& now, double most_period) const {
+    // No virtual stage loses its last layer as long as there is one for each.
+    const std::size_t parts = now.ends.size(), least = now.ends.back() >= parts ? 1 : 0;
+    Move best = now;
+    std::vector<std::size_t> ends = now.ends;
+    const std::vector<double> before = part_times(times_, ends);
+    std::vector<double> times = before;
+    for (std::size_t from = 0; from < parts; ++from) {
+      if (now.ends[from] - (from == 0 ? 0 : now.ends[from - 1]) <= least) continue;
+      for (std::size_t to = 0; to < parts; ++to) {
+        if (to == from) continue;
+        const double most = best.result.load.device * (1 + rounding);
+        if (taking(now.ends, from, to) > most) continue;  // as most moves end
+        move_layer(ends, from, to);
+        const auto [first, last] = std::minmax(from, to);
+        for (std::size_t part = first; part <= last; ++part)
+          times[part] = part_time(times_, ends, part);
+        const Evenness result = evenness(times, most);
+        if (result.load.period <= most_period && result.less_than(best.result))
+          best = {ends, result};
+        // Back, for the next pair.
+        move_layer(ends, to, from);
+        std::copy(before.begin() + static_cast<std::ptrdiff_t>(first),
+                  before.begin() + static_cast<std::ptrdiff_t>(last) + 1,
+                  times.begin() + static_cast<std::ptrdiff_t>(first));
+      }
+    }
+    return best;
+  }
+
+  /// Time of the device that takes a layer on its part `to` from part `from`, added up as
+  /// evenness() does.
+  double taking(const std::vector<std::size_t>& ends, std::size_t from, std::size_t to) const {
+    // Ends behind the move, without making it.
+    const auto end = [&](std::size_t part) {
+      return ends[part] - (from <= part && part < to ? 1 : 0) + (to <= part && part < from ? 1 : 0);
+    };
+    double sum = 0;
+    for (const std::size_t part : devices_[device_of_[to]])
+      sum += part_time(times_, part, ends.size(), part == 0 ? 0 : end(part - 1), end(part));
+    return sum;
+  }
 
   const LayerTimes& times_;
   const ChunkMap& map_;
   std::vector<std::vector<std::size_t>> devices_;
   std::vector<std::size_t> device_of_;  ///< [part]
 };
-
-Evenness LayerMoves::evenness(const std::vector<double>& parts, double most) const {
-  Evenness result;
-  for (const std::vector<std::size_t>& device : devices_) {
-    double sum = 0;
-    for (const std::size_t part : device) sum += parts[part];
-    result.load.device = std::max(result.load.device, sum);
-    result.devices += sum * sum;
-    if (result.load.device > most) return result;
-  }
-  for (const double time : parts) result.parts += time * time;
-  if (map_.placement != ChunkPlacement::loop) {
-    result.load.period = result.load.device;  // its two chunks take turns
-    return result;
-  }
-  // In a loop all stages pass the same chunk, so that its busiest stage is as long as the round.
-  const auto stages = static_cast<std::ptrdiff_t>(map_.stages);
-  for (auto chunk = parts.begin(); chunk != parts.end(); chunk += stages)
-    result.load.period += *std::max_element(chunk, chunk + stages);
-  return result;
-}
-
-/// One layer less on part `from`, one more on part `to`; those between move along.
-void move_layer(std::vector<std::size_t>& ends, std::size_t from, std::size_t to) {
-  for (std::size_t i = from; i < to; ++i) ends[i] -= 1;
-  for (std::size_t i = to; i < from; ++i) ends[i] += 1;
-}
-
-/// Time of the device that takes a layer on its part `to` from part `from`, added up as evenness()
-/// does.
-double LayerMoves::taking(const std::vector<std::size_t>& ends, std::size_t from,
-                          std::size_t to) const {
-  // Ends behind the move, without making it.
-  const auto end = [&](std::size_t part) {
-    return ends[part] - (from <= part && part < to ? 1 : 0) + (to <= part && part < from ? 1 : 0);
-  };
-  double sum = 0;
-  for (const std::size_t part : devices_[device_of_[to]])
-    sum += part_time(times_, part, ends.size(), part == 0 ? 0 : end(part - 1), end(part));
-  return sum;
-}
-
-/// All pairs of virtual stages; `now` where no move is better. Among equals the earliest takes the
-/// layer: a long late stage delays first backwards too.
-LayerMoves::Move LayerMoves::best_move(const Move& now, double most_period) const {
-  // No virtual stage loses its last layer as long as there is one for each.
-  const std::size_t parts = now.ends.size(), least = now.ends.back() >= parts ? 1 : 0;
-  Move best = now;
-  std::vector<std::size_t> ends = now.ends;
-  const std::vector<double> before = part_times(times_, ends);
-  std::vector<double> times = before;
-  for (std::size_t from = 0; from < parts; ++from) {
-    if (now.ends[from] - (from == 0 ? 0 : now.ends[from - 1]) <= least) continue;
-    for (std::size_t to = 0; to < parts; ++to) {
-      if (to == from) continue;
-      const double most = best.result.load.device * (1 + rounding);
-      if (taking(now.ends, from, to) > most) continue;  // as most moves end
-      move_layer(ends, from, to);
-      const auto [first, last] = std::minmax(from, to);
-      for (std::size_t part = first; part <= last; ++part)
-        times[part] = part_time(times_, ends, part);
-      const Evenness result = evenness(times, most);
-      if (result.load.period <= most_period && result.less_than(best.result)) best = {ends, result};
-      // Back, for the next pair.
-      move_layer(ends, to, from);
-      std::copy(before.begin() + static_cast<std::ptrdiff_t>(first),
-                before.begin() + static_cast<std::ptrdiff_t>(last) + 1,
-                times.begin() + static_cast<std::ptrdiff_t>(first));
-    }
-  }
-  return best;
-}
-
-/// Even first, then move after move until none is better.
-std::vector<LayerMoves::Move> LayerMoves::way(const std::vector<std::size_t>& even) const {
-  std::vector<Move> all{{even, evenness(even)}};
-  for (;;) {
-    Move next = best_move(all.back(), all.back().result.load.period * (1 + rounding));
-    if (!next.result.less_than(all.back().result)) return all;
-    all.push_back(std::move(next));
-  }
-}
 
 /// Of the splits on the way those whose busiest device is less busy than that of all before; `fits`
 /// may turn one away. The first one with so little load is nearest to the even one, whose order of

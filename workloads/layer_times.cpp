@@ -78,52 +78,47 @@ class PassTimes {
   PassTimes(const WorkloadSpec& spec, const ClusterSpec& cluster)
       : spec_{spec}, cluster_{cluster}, device_{in_step(cluster.device)} {}
 
-  PassTime piece(PieceKey key) const;
+  /// Forward and backward time of a piece over all slices, its recomputed forward included.
+  PassTime piece(PieceKey key) const {
+    const ExpertLoads loads = expert_loads(spec_);
+    // the slowest rank sets the pace of its expert group
+    PassTime time;
+    for (key.slice = 0; key.slice < spec_.plan.slices; ++key.slice) {
+      const Passes passes = build_passes(spec_, device_, key, loads, loads.largest());
+      time += of(passes.forward) + of(passes.backward);
+      if (spec_.training.recompute == TrainingSpec::Recompute::full) time += of(passes.recomputed);
+    }
+    return time;
+  }
 
  private:
-  PassTime of(const LayerItems& items) const;
-  bool drained(const LayerItems& items) const;
+  /// What a device waits for is left out of its time, and off that of the host, which gets so much
+  /// further ahead meanwhile. A host that waits in a pass cannot run ahead of the next one, so that
+  /// the pass takes the longer of the two by itself; one that blocks at each launch
+  /// (`host.queue_depth: 1`) takes both.
+  PassTime of(const LayerItems& items) const {
+    const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
+    const double device = device_time(items, device_, fp8);
+    const double issued = host_time(items, spec_.runtime, cluster_);
+    if (cluster_.host.queue_depth == 1) return {device + issued, device + issued};
+    const auto times = expected_times(items, cluster_, spec_.plan, device_, fp8);
+    const double host = std::max(issued - waits_of(items, times, device), 0.0);
+    const double longer = std::max(device, host);
+    return drained(items) ? PassTime{longer, longer} : PassTime{device, host};
+  }
+
+  /// Whether the host waits for the device somewhere in it.
+  bool drained(const LayerItems& items) const {
+    return spec_.runtime.dispatch != RuntimeSpec::Dispatch::graph_sink &&
+           std::ranges::any_of(items, [](const LayerItem& item) {
+             return std::holds_alternative<HostReadback>(item);
+           });
+  }
 
   const WorkloadSpec& spec_;
   const ClusterSpec& cluster_;
   const DeviceSpec device_;
 };
-
-/// Whether the host waits for the device somewhere in it.
-bool PassTimes::drained(const LayerItems& items) const {
-  return spec_.runtime.dispatch != RuntimeSpec::Dispatch::graph_sink &&
-         std::ranges::any_of(items, [](const LayerItem& item) {
-           return std::holds_alternative<HostReadback>(item);
-         });
-}
-
-/// What a device waits for is left out of its time, and off that of the host, which gets so much
-/// further ahead meanwhile. A host that waits in a pass cannot run ahead of the next one, so that
-/// the pass takes the longer of the two by itself; one that blocks at each launch
-/// (`host.queue_depth: 1`) takes both.
-PassTime PassTimes::of(const LayerItems& items) const {
-  const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
-  const double device = device_time(items, device_, fp8);
-  const double issued = host_time(items, spec_.runtime, cluster_);
-  if (cluster_.host.queue_depth == 1) return {device + issued, device + issued};
-  const auto times = expected_times(items, cluster_, spec_.plan, device_, fp8);
-  const double host = std::max(issued - waits_of(items, times, device), 0.0);
-  const double longer = std::max(device, host);
-  return drained(items) ? PassTime{longer, longer} : PassTime{device, host};
-}
-
-/// Forward and backward time of a piece over all slices, its recomputed forward included.
-PassTime PassTimes::piece(PieceKey key) const {
-  const ExpertLoads loads = expert_loads(spec_);
-  // the slowest rank sets the pace of its expert group
-  PassTime time;
-  for (key.slice = 0; key.slice < spec_.plan.slices; ++key.slice) {
-    const Passes passes = build_passes(spec_, device_, key, loads, loads.largest());
-    time += of(passes.forward) + of(passes.backward);
-    if (spec_.training.recompute == TrainingSpec::Recompute::full) time += of(passes.recomputed);
-  }
-  return time;
-}
 
 }  // namespace
 

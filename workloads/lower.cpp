@@ -1,19 +1,116 @@
 #include <algorithm>
+#include <map>
+#include <vector>
 
+#include "adapters.hpp"
 #include "data_parallel.hpp"
 #include "expert_copies.hpp"
-#include "model_flops.hpp"
 #include "program_builder.hpp"
 #include "stage_pieces.hpp"
-#include "start_order.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/lower_stages.hpp"
 #include "stepcast/workloads/operator_inventory.hpp"
+#include "stepcast/workloads/program.hpp"
 #include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
 
 namespace {
+
+/// Kernels that start in the order in which they were issued (docs/models/replay.md): with one work
+/// queue for all streams, what is issued behind a collective starts no earlier than the collective
+/// does, and that starts behind the one before it of its group. So the compute stream waits for
+/// that one. This looks at gathers and reductions of parameters only, and only at those of the list
+/// itself: what earlier units have left under way is not waited for. `calls` are those of the
+/// program.
+void start_as_issued(const std::vector<StageCall>& calls, Instructions& instructions) {
+  std::map<GroupKind, std::uint32_t> under_way;  // the slot of the last one of each group
+  Instructions out;
+  for (const Instruction& instruction : instructions) {
+    out.push_back(instruction);
+    if (const auto* wait = std::get_if<Wait>(&instruction))
+      std::erase_if(under_way, [&](const auto& entry) { return entry.second == wait->slot; });
+    const auto* communicate = std::get_if<Communicate>(&instruction);
+    if (communicate == nullptr) continue;
+    const StageCall& call = calls.at(communicate->call);
+    if (call.stream != Stream::data) continue;
+    // The first one of its group that is under way waits for none.
+    const auto [last, first] = under_way.try_emplace(call.group, communicate->slot);
+    if (first) continue;
+    if (last->second != communicate->slot) out.push_back(Wait{last->second});
+    last->second = communicate->slot;
+  }
+  instructions = std::move(out);
+}
+
+/// In all that a chunk runs.
+void start_as_issued(const std::vector<StageCall>& calls, ChunkProgram& chunk) {
+  for (Instructions* list :
+       {&chunk.forward, &chunk.first_forward, &chunk.backward, &chunk.last_backward,
+        &chunk.backward_input, &chunk.backward_weight, &chunk.last_backward_weight})
+    start_as_issued(calls, *list);
+  for (Instructions& pair : chunk.paired) start_as_issued(calls, pair);
+}
+
+/// Of the first `count` layers alone.
+double layers_flops(ModelSpec model, std::int64_t count, std::int64_t sequence) {
+  model.layers = count;
+  model.vocabulary = 0;
+  return training_flops_per_token(model, sequence, false);
+}
+
+double full_flops(const ModelSpec& model, const LayerTable::Slice& slice, std::int64_t sequence) {
+  // Layers may differ, so that those in between are the difference of two beginnings.
+  double flops = layers_flops(model, slice.first + slice.count, sequence) -
+                 layers_flops(model, slice.first, sequence);
+  if (slice.head) {
+    ModelSpec head = model;
+    head.layers = 0;
+    flops += training_flops_per_token(head, sequence, false);
+  }
+  if (slice.mtp > 0)
+    flops += training_flops_per_token(model, sequence, true) -
+             training_flops_per_token(model, sequence, false);
+  return flops;
+}
+
+/// Frozen products lack the gradient of their weights, a third of what tokens cost without
+/// attention; adapters have all three.
+double with_adapters(double full, double without_attention, double adapters, double unneeded) {
+  return full - without_attention / 3 + 6 * adapters - unneeded;
+}
+
+double adapter_weights(const WorkloadSpec& spec, std::int64_t first, std::int64_t count) {
+  double sum = 0;
+  for (std::int64_t layer = first; layer < first + count; ++layer)
+    sum +=
+        adapter_parameters(spec.model, spec.training.adapters, parts_of(spec.model, layer)).sum();
+  return sum;
+}
+
+double flops_per_token(const WorkloadSpec& spec, std::int64_t sequence) {
+  const double full = training_flops_per_token(spec.model, sequence, true);
+  const AdapterSpec& adapters = spec.training.adapters;
+  if (!adapters.any()) return full;
+  return with_adapters(full, training_flops_per_token(spec.model, 0, true),
+                       adapter_weights(spec, 0, spec.model.layers),
+                       unneeded_flops(spec.model, adapters, sequence));
+}
+
+/// The part of what training one token asks for that `slice` holds; the slices of a table add up
+/// to model_flops_per_step.
+double slice_training_flops(const WorkloadSpec& spec, const LayerTable::Slice& slice) {
+  const std::int64_t sequence = spec.training.sequence;
+  const double full = full_flops(spec.model, slice, sequence);
+  const AdapterSpec& adapters = spec.training.adapters;
+  // With adapters the frozen weights get no gradient: docs/models/adapters.md subtracts it, and the
+  // input gradient below the first adapter with it.
+  if (!adapters.any()) return full;
+  const bool first = slice.first == 0 && slice.count > 0;
+  return with_adapters(full, full_flops(spec.model, slice, 0),
+                       adapter_weights(spec, slice.first, slice.count),
+                       first ? unneeded_flops(spec.model, adapters, sequence) : 0);
+}
 
 /// Bytes of the activation of one slice that a rank passes to its peer on the neighbouring stage.
 Bytes boundary_bytes(const WorkloadSpec& spec, std::int64_t slice) {
@@ -174,6 +271,27 @@ bool may_share_program(const WorkloadSpec& spec, const LayerLoads& loads,
 }
 
 }  // namespace
+
+double model_flops_per_step(const WorkloadSpec& spec) {
+  const TrainingSpec& training = spec.training;
+  return flops_per_token(spec, training.sequence) * static_cast<double>(training.sequence) *
+         static_cast<double>(training.global_batch);
+}
+
+double model_attention_flops_per_step(const WorkloadSpec& spec) {
+  const TrainingSpec& training = spec.training;
+  // Attention is what a sequence without any tokens does not need.
+  return (flops_per_token(spec, training.sequence) - flops_per_token(spec, 0)) *
+         static_cast<double>(training.sequence) * static_cast<double>(training.global_batch);
+}
+
+double model_expert_flops_per_step(const WorkloadSpec& spec) {
+  if (!spec.model.moe) return 0;
+  // With no expert chosen, router and shared experts are left.
+  WorkloadSpec without = spec;
+  without.model.moe->top_k = 0;
+  return model_flops_per_step(spec) - model_flops_per_step(without);
+}
 
 StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
                          const ClusterSpec& cluster, Stage stage) {

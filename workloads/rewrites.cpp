@@ -21,10 +21,6 @@ Operator beside(const Operator& product, const char* what, double flops, double 
           .captured = product.captured};
 }
 
-}  // namespace
-
-namespace {
-
 enum class Gradients { all, of_tables };
 
 bool by_product(const Operator& op) { return !std::holds_alternative<MemoryBoundWork>(op.work); }

@@ -116,12 +116,6 @@ std::size_t Segment::hull_points() const {
   return points;
 }
 
-Clocks replay_operators(Clocks clocks, std::span<const OperatorCost> operators,
-                        const SpeedFactors& speed) {
-  for (const OperatorCost& op : operators) clocks = issue_operator(clocks, op, speed);
-  return clocks;
-}
-
 Clocks host_sync(Clocks clocks, double cost) {
   clocks.main = std::max({clocks.main, clocks.worker, clocks.device}) + cost;
   return clocks;

@@ -46,14 +46,6 @@ void describe(Visitor& v, Difference& d) {
   v.field({"source", &d.source, "where the script says what", any_number(), true});
 }
 
-void describe(Visitor& visitor, std::vector<Difference>& differences) {
-  describe_format_version(visitor, true);
-  visitor.list(
-      "differs", "keys of rows that differ from their scripts", differences.size(),
-      [&](std::size_t size) { differences.resize(size); },
-      [&](Visitor& v, std::size_t i) { describe(v, differences[i]); });
-}
-
 /// The value of a number that is written `{value, source, note}`.
 const Node& plain(const Node& node) {
   const Node* value = node.kind == Node::Kind::mapping ? node.find("value") : nullptr;
@@ -199,9 +191,12 @@ bool Difference::lacks_words() const {
   return std::ranges::any_of(keys, [](const DifferingKey& key) { return !key.lacking.empty(); });
 }
 
-void describe_difference_file(Visitor& visitor) {
-  std::vector<Difference> differences;
-  describe(visitor, differences);
+void describe(Visitor& visitor, std::vector<Difference>& differences) {
+  describe_format_version(visitor, true);
+  visitor.list(
+      "differs", "keys of rows that differ from their scripts", differences.size(),
+      [&](std::size_t size) { differences.resize(size); },
+      [&](Visitor& v, std::size_t i) { describe(v, differences[i]); });
 }
 
 std::vector<Difference> read_differences(const std::string& path, const SearchPath& search) {

@@ -66,28 +66,6 @@ void describe(Visitor& v, Technique& t) {
   describe(v, t.assumptions);
 }
 
-void describe(Visitor& visitor, Gallery& gallery) {
-  describe_format_version(visitor, true);
-  visitor.list(
-      "sources", "papers, reports and pages", gallery.sources.size(),
-      [&](std::size_t size) { gallery.sources.resize(size); },
-      [&](Visitor& v, std::size_t i) {
-        v.field({"key", &gallery.sources[i].key, "word by which rows name it", any_number(), true});
-        v.field({"name", &gallery.sources[i].name, "what it is", any_number(), true});
-      });
-  visitor.list(
-      "techniques", "rows of the gallery", gallery.techniques.size(),
-      [&](std::size_t size) { gallery.techniques.resize(size); },
-      [&](Visitor& v, std::size_t i) { describe(v, gallery.techniques[i]); });
-  visitor.optional_list(
-      "systems", "systems without a row", gallery.systems.size(),
-      [&](std::size_t size) { gallery.systems.resize(size); },
-      [&](Visitor& v, std::size_t i) {
-        v.field({"name", &gallery.systems[i].name, "of the system", any_number(), true});
-        v.field({"reason", &gallery.systems[i].reason, "why it has none", any_number(), true});
-      });
-}
-
 /// Reports what is wrong with a key of the file that read well by itself.
 class Complaints {
  public:
@@ -196,9 +174,26 @@ void check(Gallery& gallery, const fs::path& folder, const Node& root, Reading& 
 
 }  // namespace
 
-void describe_gallery_file(Visitor& visitor) {
-  Gallery gallery;
-  describe(visitor, gallery);
+void describe(Visitor& visitor, Gallery& gallery) {
+  describe_format_version(visitor, true);
+  visitor.list(
+      "sources", "papers, reports and pages", gallery.sources.size(),
+      [&](std::size_t size) { gallery.sources.resize(size); },
+      [&](Visitor& v, std::size_t i) {
+        v.field({"key", &gallery.sources[i].key, "word by which rows name it", any_number(), true});
+        v.field({"name", &gallery.sources[i].name, "what it is", any_number(), true});
+      });
+  visitor.list(
+      "techniques", "rows of the gallery", gallery.techniques.size(),
+      [&](std::size_t size) { gallery.techniques.resize(size); },
+      [&](Visitor& v, std::size_t i) { describe(v, gallery.techniques[i]); });
+  visitor.optional_list(
+      "systems", "systems without a row", gallery.systems.size(),
+      [&](std::size_t size) { gallery.systems.resize(size); },
+      [&](Visitor& v, std::size_t i) {
+        v.field({"name", &gallery.systems[i].name, "of the system", any_number(), true});
+        v.field({"reason", &gallery.systems[i].reason, "why it has none", any_number(), true});
+      });
 }
 
 Gallery read_gallery(const std::string& path, const SearchPath& search) {

@@ -2,7 +2,7 @@
 #include <functional>
 
 #include "hardware_types.hpp"
-#include "stepcast/base/correlation.hpp"
+#include "stepcast/base/quantile.hpp"
 #include "stepcast/sim/accuracy/accuracy.hpp"
 
 namespace stepcast {

@@ -13,21 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void describe(Visitor& visitor, SourceLabels& labels) {
-  describe_format_version(visitor, true);
-  // Labels stand beside the rows and not in them, so that one file shows what was fitted to.
-  visitor.field({"foreign", &labels.foreign, "folders that no fit has used", any_number(), true});
-  visitor.field({"held_out", &labels.held_out, "rows that no fit may use", any_number()});
-  visitor.optional_list(
-      "frameworks", "who ran which folders", labels.frameworks.size(),
-      [&](std::size_t size) { labels.frameworks.resize(size); },
-      [&](Visitor& v, std::size_t i) {
-        SourceLabels::Framework& f = labels.frameworks[i];
-        v.field({"name", &f.name, "of the framework", any_number(), true});
-        v.field({"folders", &f.folders, "whose steps it ran", any_number(), true});
-      });
-}
-
 /// A name without its folder is a mistake that would make foreign rows count as fitted.
 void require_folders(const SourceLabels& labels, const std::string& folder,
                      const std::string& path) {
@@ -59,9 +44,19 @@ std::string_view name(RowLabel label) {
   return {};
 }
 
-void describe_label_file(Visitor& visitor) {
-  SourceLabels labels;
-  describe(visitor, labels);
+void describe(Visitor& visitor, SourceLabels& labels) {
+  describe_format_version(visitor, true);
+  // Labels stand beside the rows and not in them, so that one file shows what was fitted to.
+  visitor.field({"foreign", &labels.foreign, "folders that no fit has used", any_number(), true});
+  visitor.field({"held_out", &labels.held_out, "rows that no fit may use", any_number()});
+  visitor.optional_list(
+      "frameworks", "who ran which folders", labels.frameworks.size(),
+      [&](std::size_t size) { labels.frameworks.resize(size); },
+      [&](Visitor& v, std::size_t i) {
+        SourceLabels::Framework& f = labels.frameworks[i];
+        v.field({"name", &f.name, "of the framework", any_number(), true});
+        v.field({"folders", &f.folders, "whose steps it ran", any_number(), true});
+      });
 }
 
 SourceLabels read_label_file(const std::string& path, const SearchPath& search) {

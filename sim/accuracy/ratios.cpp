@@ -15,22 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void describe(Visitor& visitor, std::vector<Ratio>& ratios) {
-  describe_format_version(visitor, true);
-  visitor.list(
-      "ratios", "published ratios of step times", ratios.size(),
-      [&](std::size_t size) { ratios.resize(size); },
-      [&](Visitor& v, std::size_t i) {
-        Ratio& r = ratios[i];
-        v.field({"name", &r.name, "what changes", any_number(), true});
-        v.field({"of", &r.of, "scenario file, relative to the folder", any_number(), true});
-        v.field({"to", &r.to, "the scenario it is compared to", any_number(), true});
-        v.field(
-            {"published", &r.published, "step time of the one over the other", positive(), true});
-        v.field({"source", &r.source, "where it is published", any_number(), true});
-      });
-}
-
 /// Step times of all files that the ratios name; those of rows are known.
 std::map<std::string, double> step_times(const std::string& folder,
                                          const std::vector<Ratio>& ratios,
@@ -85,9 +69,20 @@ std::vector<Ratio> read_ratios(const std::string& path, const SearchPath& search
   return ratios;
 }
 
-void describe_ratio_file(Visitor& visitor) {
-  std::vector<Ratio> ratios;
-  describe(visitor, ratios);
+void describe(Visitor& visitor, std::vector<Ratio>& ratios) {
+  describe_format_version(visitor, true);
+  visitor.list(
+      "ratios", "published ratios of step times", ratios.size(),
+      [&](std::size_t size) { ratios.resize(size); },
+      [&](Visitor& v, std::size_t i) {
+        Ratio& r = ratios[i];
+        v.field({"name", &r.name, "what changes", any_number(), true});
+        v.field({"of", &r.of, "scenario file, relative to the folder", any_number(), true});
+        v.field({"to", &r.to, "the scenario it is compared to", any_number(), true});
+        v.field(
+            {"published", &r.published, "step time of the one over the other", positive(), true});
+        v.field({"source", &r.source, "where it is published", any_number(), true});
+      });
 }
 
 std::vector<Ratio> measure_ratios(const std::string& folder, const std::vector<MeasuredRow>& rows,

@@ -8,6 +8,17 @@
 namespace stepcast::cli {
 namespace {
 
+struct CampaignOptions : PresetOptions {
+  std::string scenario;
+  LaunchOptions launch;
+  std::vector<std::string> overrides;  ///< --set
+  std::string steps, tokens;           ///< of the run; empty: the scenario's
+  std::string within;                  ///< a duration; empty: no date is asked for
+  std::string seeds;                   ///< draws of the spread; empty: the scenario's alone
+  std::string jobs;                    ///< as for run
+  std::string json;                    ///< as for run
+};
+
 /// What the command line says of the length takes the place of what the scenario says.
 std::vector<std::string> overrides_of(const CampaignOptions& options) {
   if (!options.steps.empty() && !options.tokens.empty())
@@ -34,8 +45,6 @@ std::optional<Seconds> date_of(const CampaignOptions& options) {
   return date;
 }
 
-}  // namespace
-
 Outcome campaign(const CampaignOptions& options) {
   const std::optional<Seconds> date = date_of(options);
   std::vector<std::string> warnings;
@@ -52,6 +61,8 @@ Outcome campaign(const CampaignOptions& options) {
   outcome.warnings = std::move(warnings);
   return outcome;
 }
+
+}  // namespace
 
 void add_campaign_commands(CommandLine& line) {
   const auto [sub, options] =

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/page/study_page.hpp"
+#include "stepcast/sim/page/pages.hpp"
 #include "sweep_commands.hpp"
 
 namespace stepcast::cli {

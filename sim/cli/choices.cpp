@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "serve.hpp"
+#include "command_line.hpp"
+#include "option.hpp"
 #include "stepcast/base/node_at.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/import/launched.hpp"
@@ -11,6 +12,14 @@
 
 namespace stepcast::cli {
 namespace {
+
+struct ChoicesOptions : PresetOptions {
+  std::string scenario;
+  LaunchOptions launch;
+  std::vector<std::string> keys;       ///< `path.to.key=value,value`
+  std::vector<std::string> overrides;  ///< --set
+  std::string json;                    ///< as for run
+};
 
 using Json = nlohmann::ordered_json;
 
@@ -83,8 +92,6 @@ std::string as_text(const std::vector<Key>& keys) {
   return text;
 }
 
-}  // namespace
-
 Outcome choices(const ChoicesOptions& options) {
   const SearchPath search = default_search_path(options.presets);
   const ScenarioDocument base = load_any_scenario(
@@ -110,6 +117,23 @@ Outcome choices(const ChoicesOptions& options) {
       choice.reason = reason_of(base, key.path, choice.value, search);
   }
   return shown(as_text(keys), options.json, options.json.empty() ? "" : as_json(keys));
+}
+
+}  // namespace
+
+void add_choices_commands(CommandLine& line) {
+  const auto [sub, options] = line.command(
+      choices, "choices", "which of some values may run, one by one, and why the others may not",
+      "stepcast choices scenarios/telechat3-36b-2048.yaml parallel.tp=4,8,16 --set "
+      "parallel.dp=auto");
+  required(sub, "scenario SCENARIO", options->scenario,
+           "scenario or launch file, - for standard input");
+  required(sub, "keys K=V,V", options->keys, "path.to.key=value,value");
+  CommandLine::overrides(sub, options->overrides);
+  CommandLine::presets_of(sub, options->overrides);
+  CommandLine::launch_size(sub, options->launch);
+  CommandLine::json(sub, options->json);
+  CommandLine::presets(sub, *options);
 }
 
 }  // namespace stepcast::cli

@@ -10,7 +10,6 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/report/lines.hpp"
 #include "stepcast/workloads/collectives.hpp"
-#include "terminal.hpp"
 
 namespace stepcast::cli {
 namespace {

@@ -13,7 +13,6 @@
 
 #include "commands.hpp"
 #include "option.hpp"
-#include "outputs.hpp"
 #include "progress.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/phases.hpp"
@@ -152,7 +151,7 @@ struct CommandFamily {
 };
 
 // In the order of --help. `completion` is none of them: it needs the options of all.
-constexpr std::array<CommandFamily, 13> families{{
+constexpr std::array<CommandFamily, 15> families{{
     {add_scenario_commands, " run validate schema "},
     {add_import_commands, " import "},
     {add_export_commands, " export "},
@@ -165,7 +164,9 @@ constexpr std::array<CommandFamily, 13> families{{
     {add_operator_commands, " operator "},
     {add_plan_commands, " plan "},
     {add_accuracy_commands, " accuracy calibrate "},
-    {add_worker_commands, " worker choices serve "},
+    {add_worker_commands, " worker "},
+    {add_choices_commands, " choices "},
+    {add_serve_commands, " serve "},
 }};
 
 }  // namespace
@@ -336,6 +337,32 @@ void CommandLine::presets_of(CLI::App* sub, std::vector<std::string>& list, Pres
   add_preset(sub, "--cluster", "cluster.extends",
              several ? "one more side: A on another cluster" : "another cluster", list, count);
   model_preset(sub, list, count);
+}
+
+void CommandLine::launch(CLI::App* sub, LaunchOptions& options) {
+  launch_size(sub, options);
+  option(sub, "--cluster PRESET", options.cluster,
+         "another cluster, which a launch file needs: its file, or the name of a preset");
+}
+
+void CommandLine::launch_kind(CLI::App* sub, LaunchOptions& options) {
+  sub->add_flag_callback(
+      "--arguments", [&options] { options.from = "arguments"; },
+      "the file is the log of a run, which prints its arguments, or a configuration that it wrote");
+  option(sub, "--from KIND", options.from, "kind of a launch file, where its name does not tell");
+  option(sub, "--deepspeed FILE", options.deepspeed,
+         "DeepSpeed's JSON beside a config.json or a script");
+  repeated(sub, "--env NAME=VALUE", options.environment,
+           "a variable that a launch script finds set; may be repeated");
+  option(sub, "arguments WORD", options.arguments, "after --: arguments of a launch script");
+  sub->add_flag("--ignore-unknown", options.ignore_unknown,
+                "list unknown flags of a launch file instead of refusing them");
+}
+
+void CommandLine::launch_size(CLI::App* sub, LaunchOptions& options) {
+  launch_kind(sub, options);
+  option(sub, "--devices N", options.devices,
+         "size of the job, where a launch file does not say it");
 }
 
 }  // namespace stepcast::cli

@@ -8,17 +8,26 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "outputs.hpp"
 
 namespace CLI {
 class App;
 class Option;
 }  // namespace CLI
-
 namespace stepcast::cli {
 
 /// Whether each of several presets is a variant of its own.
 enum class PresetCount { one, several };
+
+/// Whether the file of `--output` is YAML, or has whatever form its command gives it.
+enum class OutputForm { yaml, any };
+
+/// Checks the files that a command line names for writing, before any work: an hour of simulation
+/// should not end at a folder that is not there. `given` are the options with their values; those
+/// that name no output are passed over. Throws InputError, all at once: a folder that does not
+/// exist or is not writable, a read-only file, a directory, a link to nothing, `-` where only a
+/// file is taken, one file or stdout for two outputs, an ending that says another kind of text than
+/// the option writes.
+void check_outputs(OutputForm form, std::vector<std::pair<std::string, std::string>> given);
 
 /// The commands of the binary and their options. A family of commands adds itself with a function
 /// of the list below, whose commands command_line.cpp names; the options live as long as the body
@@ -104,5 +113,7 @@ void add_operator_commands(CommandLine& line);
 void add_plan_commands(CommandLine& line);
 void add_accuracy_commands(CommandLine& line);
 void add_worker_commands(CommandLine& line);
+void add_choices_commands(CommandLine& line);
+void add_serve_commands(CommandLine& line);
 
 }  // namespace stepcast::cli

@@ -1,12 +1,13 @@
 #pragma once
-#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
-#include "stepcast/workloads/operator_table.hpp"
 
 namespace CLI {
 class App;
@@ -66,23 +67,6 @@ Outcome run(const RunOptions& options);
 void write_graph(const std::string& path, const std::string& ranks, const Scenario& scenario,
                  std::vector<std::string>& warnings);
 
-struct ImportFileOptions : PresetOptions {
-  std::string file, output;
-  bool flags = false;
-  LaunchOptions launch;
-  std::vector<std::string> overrides;  ///< --set
-};
-Outcome import_file(const ImportFileOptions& options);
-
-struct ExportOptions : PresetOptions {
-  std::string scenario, to, output;
-  LaunchOptions launch;
-  std::vector<std::string> overrides;  ///< --set
-};
-/// The launch file of a scenario; without `to` which frameworks can say it. Throws InputError with
-/// every key that the framework lacks.
-Outcome export_file(const ExportOptions& options);
-
 /// The overrides of a file with what the options say of a launch file, for every reader that takes
 /// a path and overrides. Throws InputError: an option that does nothing for this file.
 std::vector<std::string> launch_overrides(const std::string& path,
@@ -98,30 +82,6 @@ Scenario scenario_option(const std::string& path, const std::vector<std::string>
 ScenarioDocument sized_scenario(const std::string& path, const std::vector<std::string>& overrides,
                                 LaunchOptions launch, std::int64_t first, const SearchPath& search);
 
-struct ExplainOptions : PresetOptions {
-  std::string scenario;
-  LaunchOptions launch;                ///< its devices stand in `devices`
-  std::vector<std::string> overrides;  ///< --set
-  std::string json, svg;               ///< as for run
-  std::string report;                  ///< page; empty: none
-  std::string top = "12", workers;     ///< empty: as many as there are processors
-  std::string devices, seeds;          ///< two sizes between which efficiency is lost
-  bool strong = false;                 ///< the global batch stays between them
-};
-Outcome explain(const ExplainOptions& options);
-
-struct CampaignOptions : PresetOptions {
-  std::string scenario;
-  LaunchOptions launch;
-  std::vector<std::string> overrides;  ///< --set
-  std::string steps, tokens;           ///< of the run; empty: the scenario's
-  std::string within;                  ///< a duration; empty: no date is asked for
-  std::string seeds;                   ///< draws of the spread; empty: the scenario's alone
-  std::string jobs;                    ///< as for run
-  std::string json;                    ///< as for run
-};
-Outcome campaign(const CampaignOptions& options);
-
 struct NewOptions : PresetOptions {
   std::string model, cluster, devices;
   std::string framework;     ///< empty: the usual one of the device
@@ -132,13 +92,6 @@ struct NewOptions : PresetOptions {
 /// A first scenario that runs, with the plan that fits and has the least estimate. Throws
 /// InputError.
 Outcome new_scenario(const NewOptions& options);
-
-struct EditOptions : PresetOptions {
-  std::string file, output;
-  std::vector<std::string> overrides;  ///< --set
-};
-/// The text of a file with keys set in place; it is not checked further.
-Outcome edit(const EditOptions& options);
 
 struct ValidateOptions : PresetOptions {
   std::vector<std::string> files;
@@ -165,18 +118,6 @@ struct CollectiveOptions : PresetOptions {
   std::string json;               ///< as for run
 };
 Outcome collective(const CollectiveOptions& options);
-
-struct OperatorOptions : PresetOptions {
-  std::string kind;  ///< empty with `table`
-  std::array<std::string, operator_columns>
-      columns;                         ///< --m, --k ... of the kind; empty: not given
-  std::string bytes;                   ///< --bytes, of a collective
-  std::string cluster;                 ///< empty: by the device of each row
-  std::vector<std::string> overrides;  ///< --set
-  std::string table;                   ///< --table, `-` for stdin
-  std::string csv, json;               ///< files, `-` for stdout
-};
-Outcome operator_forecast(const OperatorOptions& options);
 
 struct ModelOptions : PresetOptions {
   std::string model, family;
@@ -245,5 +186,31 @@ bool colours();
 /// devices and pipes are written in place. `-` is not a file.
 /// Throws InputError when the place cannot be written.
 void write_file(const std::string& path, const std::string& text);
+
+/// The columns of stdout where it is a terminal, at least 80; otherwise 100, so that a file does
+/// not depend on the window in which it was written.
+std::size_t terminal_width();
+
+/// The same for tables of which a file should lose nothing: 0, any length, where stdout is no
+/// terminal.
+std::size_t lines_width();
+
+/// Gives the text of a file to its argument, piece by piece.
+using PieceWriter = std::function<void(const std::function<void(std::string_view)>&)>;
+
+/// `by_name`: compressed when the name ends in `.gz`.
+enum class Form { plain, by_name };
+
+/// Writes a file that is too long for one text, otherwise as write_file does.
+/// Throws InputError when the place cannot be written.
+void write_pieces(const std::string& path, Form form, const PieceWriter& body);
+
+/// Removes the file that is being written under another name, if there is one. For handlers of
+/// signals.
+void remove_unfinished_file();
+
+/// Completion scripts made of the commands and options of a program themselves.
+std::string zsh_completion(const CLI::App& program);
+std::string fish_completion(const CLI::App& program);
 
 }  // namespace stepcast::cli

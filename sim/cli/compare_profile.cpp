@@ -2,7 +2,7 @@
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/kernels/profile_compare.hpp"
-#include "stepcast/sim/page/study_page.hpp"
+#include "stepcast/sim/page/pages.hpp"
 #include "sweep_commands.hpp"
 
 namespace stepcast::cli {

@@ -1,5 +1,3 @@
-#include "completion_scripts.hpp"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "commands.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
 #include "stepcast/workloads/collectives.hpp"

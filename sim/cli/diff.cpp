@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "commands.hpp"
 #include "stepcast/sim/import/import.hpp"
 #include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/kernels/profile_compare.hpp"
-#include "stepcast/sim/page/study_page.hpp"
+#include "stepcast/sim/page/pages.hpp"
 #include "sweep_commands.hpp"
-#include "terminal.hpp"
 
 namespace stepcast::cli {
 namespace {

@@ -5,13 +5,23 @@
 #include "stepcast/sim/explain/loss.hpp"
 #include "stepcast/sim/forecast/seeds.hpp"
 #include "stepcast/sim/import/launched.hpp"
-#include "stepcast/sim/page/study_page.hpp"
+#include "stepcast/sim/page/pages.hpp"
 #include "stepcast/sim/report/lines.hpp"
-#include "terminal.hpp"
 
 namespace stepcast::cli {
 
 namespace {
+
+struct ExplainOptions : PresetOptions {
+  std::string scenario;
+  LaunchOptions launch;                ///< its devices stand in `devices`
+  std::vector<std::string> overrides;  ///< --set
+  std::string json, svg;               ///< as for run
+  std::string report;                  ///< page; empty: none
+  std::string top = "12", workers;     ///< empty: as many as there are processors
+  std::string devices, seeds;          ///< two sizes between which efficiency is lost
+  bool strong = false;                 ///< the global batch stays between them
+};
 
 /// `256,4096`.
 std::vector<std::int64_t> two_sizes(const std::string& text) {
@@ -42,8 +52,6 @@ Outcome explain_loss(const ExplainOptions& options, int workers) {
   const LossSplit split = split_loss(sweep, search, workers);
   return shown(loss_table(split), options.json, options.json.empty() ? "" : loss_json(split));
 }
-
-}  // namespace
 
 Outcome explain(const ExplainOptions& options) {
   constexpr std::int64_t most_rows = 1000;
@@ -81,6 +89,8 @@ Outcome explain(const ExplainOptions& options) {
   outcome.warnings = std::move(warnings);
   return outcome;
 }
+
+}  // namespace
 
 void add_explain_commands(CommandLine& line) {
   const auto [sub, options] =

@@ -4,11 +4,18 @@
 
 #include <algorithm>
 
-#include "commands.hpp"
+#include "command_line.hpp"
+#include "option.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast::cli {
 namespace {
+
+struct ExportOptions : PresetOptions {
+  std::string scenario, to, output;
+  LaunchOptions launch;
+  std::vector<std::string> overrides;  ///< --set
+};
 
 /// Which frameworks can say a scenario, and what the others lack.
 std::string exports_table(const Scenario& scenario) {
@@ -22,8 +29,8 @@ std::string exports_table(const Scenario& scenario) {
   return text;
 }
 
-}  // namespace
-
+/// The launch file of a scenario; without `to` which frameworks can say it. Throws InputError with
+/// every key that the framework lacks.
 Outcome export_file(const ExportOptions& options) {
   const std::vector<std::string> kinds = export_kinds();
   if (!options.to.empty() && std::ranges::find(kinds, options.to) == kinds.end())
@@ -51,6 +58,24 @@ Outcome export_file(const ExportOptions& options) {
   else
     write_file(options.output, file.text);
   return outcome;
+}
+
+}  // namespace
+
+void add_export_commands(CommandLine& line) {
+  const auto [sub, options] = line.command(
+      export_file, "export", "write a scenario as the launch file of a training framework",
+      "stepcast export scenarios/deepseek-v3-2048.yaml --to mindformers -o pretrain.yaml",
+      OutputForm::any);
+  required(sub, "scenario SCENARIO", options->scenario,
+           "scenario or launch file, - for standard input");
+  option(sub, "--to KIND", options->to,
+         "megatron, mindspeed or mindformers; without it: which of them can say it");
+  CommandLine::launch(sub, options->launch);
+  CommandLine::overrides(sub, options->overrides);
+  CommandLine::model_preset(sub, options->overrides);
+  option(sub, "-o,--output OUT", options->output, "file to write, without it the terminal");
+  CommandLine::presets(sub, *options);
 }
 
 }  // namespace stepcast::cli

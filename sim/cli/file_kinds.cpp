@@ -1,5 +1,7 @@
 #include "file_kinds.hpp"
 
+#include <algorithm>
+
 #include "stepcast/base/known_keys.hpp"
 #include "stepcast/base/schema.hpp"
 #include "stepcast/base/section.hpp"
@@ -21,44 +23,6 @@ namespace {
 /// Where an `$id` of ours begins; no schema has to be fetched from anywhere.
 constexpr const char* schema_space = "urn:stepcast:schema:1:";
 
-using Describe = void (*)(Visitor&);
-
-/// Nothing for a format that is not ours.
-Describe description_of(FileKind kind) {
-  switch (kind) {
-    case FileKind::scenario:
-    case FileKind::check:
-      return describe_scenario_file;
-    case FileKind::cluster:
-      return describe_cluster_file;
-    case FileKind::model:
-      return describe_model_file;
-    case FileKind::framework:
-      return describe_framework_file;
-    case FileKind::sweep:
-      return describe_sweep_file;
-    case FileKind::plan:
-      return describe_plan_file;
-    case FileKind::orders:
-      return describe_order_file;
-    case FileKind::ratios:
-      return describe_ratio_file;
-    case FileKind::gallery:
-      return describe_gallery_file;
-    case FileKind::labels:
-      return describe_label_file;
-    case FileKind::differs:
-      return describe_difference_file;
-    case FileKind::measurements:
-      return describe_measurement_file;
-    case FileKind::residuals:
-      return describe_residual_file;
-    case FileKind::hugging_face:
-      break;
-  }
-  return nullptr;
-}
-
 /// What is wrong with a platform file stands where the document names it.
 void load_platform_of(const Node& root, ClusterSpec& cluster) {
   try {
@@ -71,7 +35,8 @@ void load_platform_of(const Node& root, ClusterSpec& cluster) {
 }
 
 /// A cluster file that names neither a device nor itself is a part of others.
-std::string check_cluster_file(const std::string& path, const SearchPath& search) {
+std::string check_cluster_file(const std::string& path, const std::vector<std::string>&,
+                               const SearchPath& search) {
   const Node root = load_document(path, search);
   const Node* device = root.find("device");
   const bool named = device != nullptr && device->find("name") != nullptr;
@@ -94,6 +59,70 @@ std::string wrong_plan_value(const std::string& path, const Node& value) {
   return {};
 }
 
+/// A format that is no spec of its own is described by one of its values.
+template <class Spec>
+void described(Visitor& visitor) {
+  Spec spec;
+  describe(visitor, spec);
+}
+
+using Overrides = std::vector<std::string>;
+
+/// A reader that throws what is wrong and leaves nothing more to say.
+template <auto read>
+std::string checked(const std::string& path, const Overrides&, const SearchPath& search) {
+  read(path, search);
+  return "";
+}
+
+/// What a kind of file may hold, and how one is checked.
+struct KindReader {
+  FileKind kind;
+  void (*describe)(Visitor&);  ///< nothing for a format that is not ours
+  std::string (*check)(const std::string& path, const Overrides& overrides,
+                       const SearchPath& search);
+  bool takes_overrides = false;
+};
+
+std::string check_scenario_file(const std::string& path, const Overrides& overrides,
+                                const SearchPath& search) {
+  prepare_scenario(path, overrides, search);
+  return "";
+}
+
+std::string check_plan_file(const std::string& path, const Overrides& overrides,
+                            const SearchPath& search) {
+  read_plan(path, overrides, {}, search);
+  return "";
+}
+
+constexpr KindReader readers[] = {
+    {FileKind::scenario, describe_scenario_file, check_scenario_file, true},
+    {FileKind::check, describe_scenario_file, check_scenario_file, true},
+    {FileKind::cluster, described<ClusterSpec>, check_cluster_file},
+    {FileKind::model, describe_model_file,
+     checked<[](const std::string& path, const SearchPath& s) { read_model(path, s); }>},
+    {FileKind::framework, describe_framework_file, checked<check_framework_file>},
+    {FileKind::sweep, describe_sweep_file,
+     checked<[](const std::string& path, const SearchPath& s) { read_sweep(path, s); }>},
+    {FileKind::plan, describe_plan_file, check_plan_file, true},
+    {FileKind::orders, describe_order_file, checked<read_order_table>},
+    {FileKind::ratios, described<std::vector<Ratio>>, checked<read_ratios>},
+    {FileKind::gallery, described<Gallery>, checked<read_gallery>},
+    {FileKind::labels, described<SourceLabels>, checked<read_label_file>},
+    {FileKind::differs, described<std::vector<Difference>>, checked<read_differences>},
+    {FileKind::measurements, described<MeasurementFolder>, checked<read_measurements>},
+    {FileKind::residuals, described<OperatorResiduals>, checked<read_residuals>},
+    {FileKind::hugging_face, nullptr,
+     checked<[](const std::string& path, const SearchPath&) { read_hugging_face(path); }>},
+};
+
+const KindReader& reader_of(FileKind kind) {
+  const auto* found = std::ranges::find(readers, kind, &KindReader::kind);
+  expects(found != std::end(readers), "every kind of file is in the table");
+  return *found;
+}
+
 }  // namespace
 
 FileKind kind_of(const std::string& text, const std::string& path, const SearchPath& search) {
@@ -113,7 +142,7 @@ static std::string wrong_alone(FileKind kind, const std::string& path, const Nod
   if (kind == FileKind::scenario || kind == FileKind::check)
     return wrong_scenario_value(path, value);
   if (kind == FileKind::plan) return wrong_plan_value(path, value);
-  const Describe body = description_of(kind);
+  const auto body = reader_of(kind).describe;
   return body == nullptr ? std::string() : wrong_assignment(body, path, value);
 }
 
@@ -131,7 +160,7 @@ std::string wrong_value(FileKind kind, const std::string& path, const Node& valu
 
 std::string schema_of(FileKind kind) {
   const std::string name{info(kind).name};
-  const Describe body = description_of(kind);
+  const auto body = reader_of(kind).describe;
   if (body == nullptr) throw InputError("KIND: " + name + " has no schema of ours");
   SchemaHead head{schema_space + name, "Stepcast " + name};
   if (kind == FileKind::check) head.required = {"expect"};
@@ -140,56 +169,11 @@ std::string schema_of(FileKind kind) {
 
 std::string check_file(FileKind kind, const std::string& path,
                        const std::vector<std::string>& overrides, const SearchPath& search) {
-  const bool takes_overrides =
-      kind == FileKind::scenario || kind == FileKind::check || kind == FileKind::plan;
-  if (!overrides.empty() && !takes_overrides)
+  const KindReader& reader = reader_of(kind);
+  if (!overrides.empty() && !reader.takes_overrides)
     refuse_input({path}, {},
                  "is " + std::string(info(kind).noun) + ", --set is for scenarios and plans");
-  switch (kind) {
-    case FileKind::scenario:
-    case FileKind::check:
-      prepare_scenario(path, overrides, search);
-      break;
-    case FileKind::cluster:
-      return check_cluster_file(path, search);
-    case FileKind::model:
-      read_model(path, search);
-      break;
-    case FileKind::framework:
-      check_framework_file(path, search);
-      break;
-    case FileKind::sweep:
-      read_sweep(path, search);
-      break;
-    case FileKind::plan:
-      read_plan(path, overrides, {}, search);
-      break;
-    case FileKind::orders:
-      read_order_table(path, search);
-      break;
-    case FileKind::ratios:
-      read_ratios(path, search);
-      break;
-    case FileKind::gallery:
-      read_gallery(path, search);
-      break;
-    case FileKind::labels:
-      read_label_file(path, search);
-      break;
-    case FileKind::differs:
-      read_differences(path, search);
-      break;
-    case FileKind::measurements:
-      read_measurements(path, search);
-      break;
-    case FileKind::residuals:
-      read_residuals(path, search);
-      break;
-    case FileKind::hugging_face:
-      read_hugging_face(path);
-      break;
-  }
-  return "";
+  return reader.check(path, overrides, search);
 }
 
 }  // namespace stepcast::cli

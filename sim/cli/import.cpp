@@ -1,12 +1,20 @@
 #include "stepcast/sim/import/import.hpp"
 
-#include "commands.hpp"
+#include "command_line.hpp"
+#include "option.hpp"
 #include "stepcast/base/written_document.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/import/launched.hpp"
 
 namespace stepcast::cli {
 namespace {
+
+struct ImportFileOptions : PresetOptions {
+  std::string file, output;
+  bool flags = false;
+  LaunchOptions launch;
+  std::vector<std::string> overrides;  ///< --set
+};
 
 ImportOptions import_options(const LaunchOptions& launch,
                              const std::vector<std::string>& overrides) {
@@ -31,8 +39,6 @@ std::string misplaced_argument(const LaunchOptions& launch) {
          "and each change of a scenario has a --set of its own";
 }
 
-}  // namespace
-
 Outcome import_file(const ImportFileOptions& options) {
   if (options.flags) return {launch_flags_page()};
   if (options.file.empty()) bad_option("FILE", "is missing, give a launch file");
@@ -48,6 +54,8 @@ Outcome import_file(const ImportFileOptions& options) {
   }
   return outcome;
 }
+
+}  // namespace
 
 std::vector<std::string> launch_overrides(const std::string& path,
                                           const std::vector<std::string>& overrides,
@@ -113,6 +121,20 @@ Scenario scenario_option(const std::string& path, const std::vector<std::string>
   if (const auto launched = launched_scenario(path, all, search, &warnings))
     return prepare_scenario(*launched, search);
   return prepare_scenario(path, all, search);
+}
+
+void add_import_commands(CommandLine& line) {
+  const auto [sub, options] = line.command(
+      import_file, "import", "write the scenario of a launch file of a training framework",
+      "stepcast import train.sh --cluster clusters/dgx-h100.yaml -o train.yaml");
+  option(sub, "file FILE", options->file,
+         "launch script, list of arguments, recipe, config.json or its folder");
+  sub->add_flag("--flags", options->flags, "print the flags that are known, as tables");
+  CommandLine::launch(sub, options->launch);
+  CommandLine::overrides(sub, options->overrides);
+  CommandLine::model_preset(sub, options->overrides);
+  option(sub, "-o,--output OUT", options->output, "file to write, without it the terminal");
+  CommandLine::presets(sub, *options);
 }
 
 }  // namespace stepcast::cli

@@ -1,13 +1,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
-#include "commands.hpp"
+#include "command_line.hpp"
+#include "option.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/kernels/operator_rows.hpp"
+#include "stepcast/workloads/operator_table.hpp"
 
 namespace stepcast::cli {
 namespace {
+
+struct OperatorOptions : PresetOptions {
+  std::string kind;  ///< empty with `table`
+  std::array<std::string, operator_columns>
+      columns;                         ///< --m, --k ... of the kind; empty: not given
+  std::string bytes;                   ///< --bytes, of a collective
+  std::string cluster;                 ///< empty: by the device of each row
+  std::vector<std::string> overrides;  ///< --set
+  std::string table;                   ///< --table, `-` for stdin
+  std::string csv, json;               ///< files, `-` for stdout
+};
 
 constexpr auto m_column = static_cast<std::size_t>(OperatorColumn::m_or_bytes);
 
@@ -93,8 +107,6 @@ Outcome of_table(const OperatorOptions& options, OperatorClusters& clusters,
                options.json.empty() ? "" : operator_table_json(table, residuals));
 }
 
-}  // namespace
-
 Outcome operator_forecast(const OperatorOptions& options) {
   if (options.kind.empty() && options.table.empty())
     bad_option("KIND", "is missing, give a kind of operator, or --table");
@@ -109,6 +121,33 @@ Outcome operator_forecast(const OperatorOptions& options) {
   const OperatorRequest request = request_of(options, *clusters.all());
   return shown(operator_text(request, *clusters.all(), residuals), options.json,
                options.json.empty() ? "" : operator_json(request, *clusters.all(), residuals));
+}
+
+}  // namespace
+
+void add_operator_commands(CommandLine& line) {
+  const auto [sub, options] = line.command(
+      operator_forecast, "operator",
+      "time, bound and efficiency of one kernel, or of a table of measured ones",
+      "stepcast operator matmul --m 4096 --k 8192 --n 8192 --cluster clusters/dgx-h100.yaml");
+  option(sub, "kind KIND", options->kind, "matmul, attention_forward, rms_norm, ... or --table");
+  CommandLine::preset(
+      sub, "--cluster CLUSTER", options->cluster, "clusters",
+      "cluster preset or file; with --table the device of each row names one without it");
+  for (std::size_t i = 0; i < operator_columns; ++i) {
+    const OperatorColumnInfo& column = info(static_cast<OperatorColumn>(i));
+    // Some columns are of tables alone.
+    if (!column.option.empty())
+      sub->add_option(std::string(column.option), options->columns[i], std::string(column.meaning))
+          ->type_name("X");
+  }
+  option(sub, "--bytes S", options->bytes, "of a collective as nccl-tests count them, 64MiB");
+  option(sub, "--table FILE", options->table, "CSV file with an operator per row, - for stdin");
+  option(sub, "--csv FILE", options->csv,
+         "write the table with its forecasts, - for stdout, which is the default");
+  CommandLine::json(sub, options->json);
+  CommandLine::overrides(sub, options->overrides);
+  CommandLine::presets(sub, *options);
 }
 
 }  // namespace stepcast::cli

@@ -1,5 +1,3 @@
-#include "outputs.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "command_line.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/errors.hpp"
 

@@ -1,15 +1,27 @@
-#include "plan.hpp"
-
 #include <filesystem>
 
+#include "command_line.hpp"
+#include "commands.hpp"
+#include "option.hpp"
 #include "progress.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
 #include "stepcast/sim/report/lines.hpp"
-#include "terminal.hpp"
 
 namespace stepcast::cli {
 namespace {
+
+struct PlanOptions : PresetOptions {
+  std::string scenario;
+  std::vector<std::string> overrides;  ///< --set
+  std::vector<std::string> devices;
+  std::string top, jobs;  ///< empty: as the file says, all processors
+  std::string output;     ///< file for the winning scenario
+  std::string report;     ///< file for the page
+  std::string csv, json;  ///< as for run
+  bool verbose = false;   ///< the whole table and the launch file
+  std::string store;      ///< where a search that is ended goes on; empty: nowhere
+};
 
 constexpr std::int64_t most_points = 100'000;
 
@@ -21,8 +33,6 @@ PlanSpace read(const PlanOptions& options, const SearchPath& search) {
   if (!options.top.empty()) space.spec.top = count_option("--top", options.top, 1, most_points);
   return space;
 }
-
-}  // namespace
 
 Outcome plan(const PlanOptions& options) {
   const SearchPath search = default_search_path(options.presets);
@@ -61,6 +71,33 @@ Outcome plan(const PlanOptions& options) {
                                ": is read once, so what its flags make of sizes (chunks, overlaps) "
                                "is alike in all points; stepcast run --set reads it again");
   return outcome;
+}
+
+}  // namespace
+
+void add_plan_commands(CommandLine& line) {
+  auto options = std::make_shared<PlanOptions>();
+  CLI::App* sub = line.command(
+      "plan", "search parallel strategies and simulate the best",
+      "stepcast plan scenarios/plans/gpt3-175b-512.yaml --output winner.yaml", [options, &line] {
+        options->verbose = line.verbose();
+        return plan(*options);
+      });
+  required(sub, "scenario SCENARIO", options->scenario,
+           "scenario file whose keys may hold lists or the word search");
+  sub->add_option("--devices", options->devices, "numbers of devices to try, 512,1024")
+      ->delimiter(',')
+      ->type_name("N");
+  option(sub, "--top K", options->top, "points to simulate at least");
+  CommandLine::jobs(sub, options->jobs);
+  option(sub, "--store FILE", options->store, "keep answers here: a search that was ended goes on");
+  option(sub, "--output FILE", options->output, "write the best point as a scenario");
+  option(sub, "--report FILE", options->report, "write a page that shows the frontier (.html)");
+  option(sub, "--csv FILE", options->csv, "write all timed points, - for stdout");
+  CommandLine::overrides(sub, options->overrides);
+  CommandLine::presets_of(sub, options->overrides);
+  CommandLine::json(sub, options->json);
+  CommandLine::presets(sub, *options);
 }
 
 }  // namespace stepcast::cli

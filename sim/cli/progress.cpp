@@ -9,9 +9,9 @@
 #include <iostream>
 #include <string_view>
 
+#include "commands.hpp"
 #include "stepcast/base/phases.hpp"
 #include "stepcast/base/text.hpp"
-#include "text_file.hpp"
 
 namespace stepcast::cli {
 namespace {

@@ -5,7 +5,6 @@
 #include "stepcast/sim/forecast/seeds.hpp"
 #include "stepcast/sim/import/launched.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
-#include "stepcast/sim/sweep/published.hpp"
 #include "stepcast/sim/sweep/scaling.hpp"
 #include "sweep_commands.hpp"
 

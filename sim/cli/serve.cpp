@@ -1,4 +1,4 @@
-#include "serve.hpp"
+#include "stepcast/sim/serve/serve.hpp"
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -12,11 +12,19 @@
 #include <iostream>
 #include <random>
 
+#include "command_line.hpp"
+#include "option.hpp"
 #include "stepcast/base/confined_files.hpp"
-#include "stepcast/sim/serve/serve.hpp"
 
 namespace stepcast::cli {
 namespace {
+
+struct ServeOptions {
+  std::string port;                         ///< empty: 8471 or the next free one
+  std::string host = "127.0.0.1", workers;  ///< workers: empty: one per processor
+  std::vector<std::string> allowed_hosts, folders;
+  bool opens = false;
+};
 
 namespace fs = std::filesystem;
 
@@ -61,8 +69,7 @@ void open_browser(const std::string& address) {
   _exit(1);
 }
 
-}  // namespace
-
+/// Serves until a signal ends the process.
 Outcome serve(const ServeOptions& options) {
   constexpr std::int64_t most_port = 65535;
   ServeSettings settings{.host = options.host, .allowed_hosts = options.allowed_hosts};
@@ -97,6 +104,23 @@ Outcome serve(const ServeOptions& options) {
     if (options.opens) open_browser(address);
   });
   return {};
+}
+
+}  // namespace
+
+void add_serve_commands(CommandLine& line) {
+  const auto [sub, options] =
+      line.command(serve, "serve", "open a page in the browser that answers while one turns knobs",
+                   "stepcast serve --folder my-scenarios");
+  sub->add_option("--port", options->port,
+                  "port, 0 for any free one; default: 8471 or the next free");
+  sub->add_option("--host", options->host,
+                  "address to listen on; anything but loopback lets others use this machine");
+  repeated(sub, "--allow-host NAME[:PORT]", options->allowed_hosts,
+           "name under which browsers may ask, with --host (repeatable)");
+  repeated(sub, "--folder DIR", options->folders, "folder of scenarios and presets (repeatable)");
+  option(sub, "-j,--jobs N", options->workers, "forecasts at a time, default: all processors");
+  sub->add_flag("--open", options->opens, "open the page in the browser");
 }
 
 }  // namespace stepcast::cli

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "commands.hpp"
 #include "progress.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/page/sweep_page.hpp"
+#include "stepcast/sim/page/pages.hpp"
 #include "sweep_commands.hpp"
-#include "terminal.hpp"
 
 namespace stepcast::cli {
 namespace {

@@ -1,9 +1,9 @@
-#include "terminal.hpp"
-
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+
+#include "commands.hpp"
 
 namespace stepcast::cli {
 

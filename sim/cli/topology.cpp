@@ -10,7 +10,6 @@
 #include "stepcast/topology/bill.hpp"
 #include "stepcast/topology/fabric_graph.hpp"
 #include "stepcast/topology/platform.hpp"
-#include "terminal.hpp"
 
 namespace stepcast::cli {
 namespace {

@@ -119,21 +119,164 @@ class WorkerLoop {
   WorkerLoop(WorkerSettings settings, const Answering& answering)
       : settings_{std::move(settings)}, requests_{settings_, answering} {}
 
-  void run();
+  void run() {
+    while (!ended_ || !waiting_.empty() || pool_.size() > 0 || !out_.empty()) {
+      start_waiting();
+      // Nobody polls for room to write while there is nothing to write, or poll() would return at
+      // once.
+      std::vector<pollfd> files{{STDOUT_FILENO, static_cast<short>(out_.empty() ? 0 : POLLOUT), 0},
+                                {ended_ ? -1 : STDIN_FILENO, POLLIN, 0}};
+      for (const WorkerAnswer& answer : pool_.wait(files, milliseconds_left())) {
+        forget(answer.index);
+        out_ += answer.failed() ? ended_line(answer.index, "failed", answer.failure)
+                                : done_line(answer.index, answer.text);
+      }
+      end_late();
+      if (files[0].revents & (POLLERR | POLLNVAL)) return;  // nobody reads: end what is under way
+      if ((files[0].revents & POLLOUT) && !write_output()) return;
+      if (files[1].revents != 0 && !read_input()) ended_ = true;
+      // An answer may have made room for the next request.
+    }
+  }
 
  private:
-  void take(const std::string& line);
-  void take(WorkRequest request);
-  void cancel(std::uint64_t id);
-  void start_waiting();
-  void start(const WorkRequest& request);
-  bool may_start(const WorkRequest& request) const;
-  void forget(std::uint64_t id);
-  void end_late();
-  int milliseconds_left() const;
-  bool read_input();
-  bool write_output();
-  bool known(std::uint64_t id) const;
+  void take(const std::string& line) {
+    if (line.empty()) return;
+    WorkerMessage message = read_message(line);
+    std::visit(Overloaded{[&](WorkRequest& request) { take(std::move(request)); },
+                          [&](const CancelRequest& request) { cancel(request.id); },
+                          [&](const WrongRequest& wrong) {
+                            out_ += ended_line(wrong.id, "refused", wrong.message);
+                          }},
+               message);
+  }
+
+  void take(WorkRequest request) {
+    if (known(request.id)) {
+      out_ += ended_line(request.id, "refused", "this id is under way, allowed: another one");
+    } else if (waiting_.size() >= most_waiting) {
+      out_ += ended_line(request.id, "refused",
+                         fmt::format("{} requests wait, allowed: no more", most_waiting));
+    } else {
+      waiting_.push_back(std::move(request));
+    }
+  }
+
+  void cancel(std::uint64_t id) {
+    const auto found = std::ranges::find(waiting_, id, &WorkRequest::id);
+    if (found != waiting_.end()) {
+      waiting_.erase(found);
+    } else if (!pool_.cancel(id)) {
+      return;  // its answer is on the way
+    }
+    forget(id);
+    out_ += ended_line(id, "cancelled", "");
+  }
+
+  void start_waiting() {
+    // Requests that somebody waits for come before those in the background.
+    for (const bool background : {false, true})
+      for (auto next = waiting_.begin(); next != waiting_.end();) {
+        if (next->background != background) {
+          ++next;
+          continue;
+        }
+        // Requests of a kind start in the order in which they came.
+        if (!may_start(*next)) break;
+        start(*next);
+        next = waiting_.erase(next);
+      }
+  }
+
+  void start(const WorkRequest& request) {
+    pool_.start(
+        request.id, order_of(request),
+        {.memory_bytes = settings_.memory_bytes, .nice = request.background ? background_nice : 0});
+    running_.insert(request.id);
+    if (request.background) in_background_.insert(request.id);
+    const double seconds = request.seconds > 0 ? request.seconds : settings_.seconds;
+    if (seconds > 0)
+      deadlines_[request.id] = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                  std::chrono::duration<double>(seconds));
+  }
+
+  /// What nobody waits for takes the places that are left; it never keeps others from theirs.
+  bool may_start(const WorkRequest& request) const {
+    const std::size_t counted =
+        request.background ? pool_.size() : pool_.size() - in_background_.size();
+    return counted < settings_.most_jobs;
+  }
+
+  void forget(std::uint64_t id) {
+    deadlines_.erase(id);
+    running_.erase(id);
+    in_background_.erase(id);
+  }
+
+  void end_late() {
+    for (auto late = deadlines_.begin(); late != deadlines_.end();) {
+      if (late->second > Clock::now()) {
+        ++late;
+        continue;
+      }
+      const std::uint64_t id = late->first;
+      // Before the entry goes, which forget() does.
+      ++late;
+      pool_.cancel(id);
+      forget(id);
+      out_ += ended_line(id, "timeout", "it takes longer than it may");
+    }
+  }
+
+  int milliseconds_left() const {
+    constexpr auto longest = std::chrono::milliseconds{3'600'000};
+    if (deadlines_.empty()) return -1;
+    auto first = deadlines_.begin()->second;
+    for (const auto& [id, deadline] : deadlines_) first = std::min(first, deadline);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(first - Clock::now());
+    return static_cast<int>(std::clamp(left, std::chrono::milliseconds{0}, longest).count());
+  }
+
+  /// Reads what is there; false at the end of the input.
+  bool read_input() {
+    std::array<char, 65536> buffer{};
+    const ssize_t n = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    if (n < 0) return errno == EINTR;
+    in_.append(buffer.data(), static_cast<std::size_t>(n));
+    std::size_t begin = 0;
+    for (std::size_t end = in_.find('\n'); end != std::string::npos; end = in_.find('\n', begin)) {
+      if (!too_long_) take(in_.substr(begin, end - begin));
+      too_long_ = false;
+      begin = end + 1;
+    }
+    in_.erase(0, begin);
+    if (in_.empty() && begin > 0) in_ = {};  // a request may have been large
+    if (n == 0 && !too_long_) take(std::exchange(in_, {}));
+    if (in_.size() > longest_line) {
+      if (!std::exchange(too_long_, true))
+        out_ += ended_line({}, "refused", "a request is longer than 16 MiB");
+      in_.clear();
+    }
+    return n > 0;
+  }
+
+  /// Writes a piece that a pipe which is ready takes without waiting; false: nobody reads.
+  bool write_output() {
+    const ssize_t n =
+        write(STDOUT_FILENO, out_.data(), std::min<std::size_t>(out_.size(), PIPE_BUF));
+    if (n > 0) out_.erase(0, static_cast<std::size_t>(n));
+    constexpr std::size_t large = 1U << 16U;
+    if (out_.empty() && out_.capacity() > large) {
+      out_ = {};
+      malloc_trim(0);
+    }
+    return n > 0 || errno == EINTR;
+  }
+
+  bool known(std::uint64_t id) const {
+    return running_.contains(id) ||
+           std::ranges::find(waiting_, id, &WorkRequest::id) != waiting_.end();
+  }
 
   const WorkerSettings settings_;
   RequestProcess requests_;
@@ -144,163 +287,6 @@ class WorkerLoop {
   std::string in_, out_ = worker_greeting();
   bool too_long_ = false, ended_ = false;
 };
-
-bool WorkerLoop::known(std::uint64_t id) const {
-  return running_.contains(id) ||
-         std::ranges::find(waiting_, id, &WorkRequest::id) != waiting_.end();
-}
-
-void WorkerLoop::take(WorkRequest request) {
-  if (known(request.id)) {
-    out_ += ended_line(request.id, "refused", "this id is under way, allowed: another one");
-  } else if (waiting_.size() >= most_waiting) {
-    out_ += ended_line(request.id, "refused",
-                       fmt::format("{} requests wait, allowed: no more", most_waiting));
-  } else {
-    waiting_.push_back(std::move(request));
-  }
-}
-
-void WorkerLoop::cancel(std::uint64_t id) {
-  const auto found = std::ranges::find(waiting_, id, &WorkRequest::id);
-  if (found != waiting_.end()) {
-    waiting_.erase(found);
-  } else if (!pool_.cancel(id)) {
-    return;  // its answer is on the way
-  }
-  forget(id);
-  out_ += ended_line(id, "cancelled", "");
-}
-
-void WorkerLoop::forget(std::uint64_t id) {
-  deadlines_.erase(id);
-  running_.erase(id);
-  in_background_.erase(id);
-}
-
-void WorkerLoop::take(const std::string& line) {
-  if (line.empty()) return;
-  WorkerMessage message = read_message(line);
-  std::visit(Overloaded{[&](WorkRequest& request) { take(std::move(request)); },
-                        [&](const CancelRequest& request) { cancel(request.id); },
-                        [&](const WrongRequest& wrong) {
-                          out_ += ended_line(wrong.id, "refused", wrong.message);
-                        }},
-             message);
-}
-
-/// What nobody waits for takes the places that are left; it never keeps others from theirs.
-bool WorkerLoop::may_start(const WorkRequest& request) const {
-  const std::size_t counted =
-      request.background ? pool_.size() : pool_.size() - in_background_.size();
-  return counted < settings_.most_jobs;
-}
-
-void WorkerLoop::start_waiting() {
-  // Requests that somebody waits for come before those in the background.
-  for (const bool background : {false, true})
-    for (auto next = waiting_.begin(); next != waiting_.end();) {
-      if (next->background != background) {
-        ++next;
-        continue;
-      }
-      // Requests of a kind start in the order in which they came.
-      if (!may_start(*next)) break;
-      start(*next);
-      next = waiting_.erase(next);
-    }
-}
-
-void WorkerLoop::start(const WorkRequest& request) {
-  pool_.start(
-      request.id, order_of(request),
-      {.memory_bytes = settings_.memory_bytes, .nice = request.background ? background_nice : 0});
-  running_.insert(request.id);
-  if (request.background) in_background_.insert(request.id);
-  const double seconds = request.seconds > 0 ? request.seconds : settings_.seconds;
-  if (seconds > 0)
-    deadlines_[request.id] = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                                std::chrono::duration<double>(seconds));
-}
-
-void WorkerLoop::end_late() {
-  for (auto late = deadlines_.begin(); late != deadlines_.end();) {
-    if (late->second > Clock::now()) {
-      ++late;
-      continue;
-    }
-    const std::uint64_t id = late->first;
-    // Before the entry goes, which forget() does.
-    ++late;
-    pool_.cancel(id);
-    forget(id);
-    out_ += ended_line(id, "timeout", "it takes longer than it may");
-  }
-}
-
-int WorkerLoop::milliseconds_left() const {
-  constexpr auto longest = std::chrono::milliseconds{3'600'000};
-  if (deadlines_.empty()) return -1;
-  auto first = deadlines_.begin()->second;
-  for (const auto& [id, deadline] : deadlines_) first = std::min(first, deadline);
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(first - Clock::now());
-  return static_cast<int>(std::clamp(left, std::chrono::milliseconds{0}, longest).count());
-}
-
-/// Reads what is there; false at the end of the input.
-bool WorkerLoop::read_input() {
-  std::array<char, 65536> buffer{};
-  const ssize_t n = ::read(STDIN_FILENO, buffer.data(), buffer.size());
-  if (n < 0) return errno == EINTR;
-  in_.append(buffer.data(), static_cast<std::size_t>(n));
-  std::size_t begin = 0;
-  for (std::size_t end = in_.find('\n'); end != std::string::npos; end = in_.find('\n', begin)) {
-    if (!too_long_) take(in_.substr(begin, end - begin));
-    too_long_ = false;
-    begin = end + 1;
-  }
-  in_.erase(0, begin);
-  if (in_.empty() && begin > 0) in_ = {};  // a request may have been large
-  if (n == 0 && !too_long_) take(std::exchange(in_, {}));
-  if (in_.size() > longest_line) {
-    if (!std::exchange(too_long_, true))
-      out_ += ended_line({}, "refused", "a request is longer than 16 MiB");
-    in_.clear();
-  }
-  return n > 0;
-}
-
-/// Writes a piece that a pipe which is ready takes without waiting; false: nobody reads.
-bool WorkerLoop::write_output() {
-  const ssize_t n = write(STDOUT_FILENO, out_.data(), std::min<std::size_t>(out_.size(), PIPE_BUF));
-  if (n > 0) out_.erase(0, static_cast<std::size_t>(n));
-  constexpr std::size_t large = 1U << 16U;
-  if (out_.empty() && out_.capacity() > large) {
-    out_ = {};
-    malloc_trim(0);
-  }
-  return n > 0 || errno == EINTR;
-}
-
-void WorkerLoop::run() {
-  while (!ended_ || !waiting_.empty() || pool_.size() > 0 || !out_.empty()) {
-    start_waiting();
-    // Nobody polls for room to write while there is nothing to write, or poll() would return at
-    // once.
-    std::vector<pollfd> files{{STDOUT_FILENO, static_cast<short>(out_.empty() ? 0 : POLLOUT), 0},
-                              {ended_ ? -1 : STDIN_FILENO, POLLIN, 0}};
-    for (const WorkerAnswer& answer : pool_.wait(files, milliseconds_left())) {
-      forget(answer.index);
-      out_ += answer.failed() ? ended_line(answer.index, "failed", answer.failure)
-                              : done_line(answer.index, answer.text);
-    }
-    end_late();
-    if (files[0].revents & (POLLERR | POLLNVAL)) return;  // nobody reads: end what is under way
-    if ((files[0].revents & POLLOUT) && !write_output()) return;
-    if (files[1].revents != 0 && !read_input()) ended_ = true;
-    // An answer may have made room for the next request.
-  }
-}
 
 WorkerSettings settings_of(const WorkerOptions& options) {
   WorkerSettings settings;

@@ -13,7 +13,6 @@
 #include "commands.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/errors.hpp"
-#include "text_file.hpp"
 
 namespace stepcast::cli {
 namespace {

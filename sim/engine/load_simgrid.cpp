@@ -1,8 +1,10 @@
 #include <memory>
 
 #include "flow_network.hpp"
+#include "stepcast/base/errors.hpp"
 #include "stepcast/base/module.hpp"
 #include "stepcast/sim/engine/platform_file.hpp"
+#include "stepcast/sim/engine/reference_world.hpp"
 
 namespace stepcast {
 
@@ -10,6 +12,8 @@ namespace stepcast {
 const std::string& simgrid_fingerprint();  // cmake/fingerprint.cmake
 
 namespace {
+
+std::string paje_file, platform_file;  // empty: none
 
 bool& loaded() {
   static bool in_this_process = false;
@@ -50,6 +54,18 @@ Platform read_platform(const std::string& file) {
   using Read = Platform*(const std::string&);
   auto* const read = reinterpret_cast<Read*>(simgrid_entry("stepcast_read_platform"));
   return *std::unique_ptr<Platform>(read(file));
+}
+
+void trace_reference_world(const std::string& file) { paje_file = file; }
+
+void read_reference_world(const std::string& file) { platform_file = file; }
+
+ReferenceWorld& make_reference_world(const Platform& platform) {
+  // SimGrid keeps its world to the end of the process, and there is no second one.
+  static ReferenceWorld* the_world = nullptr;
+  expects(the_world == nullptr, "a process makes one reference world");
+  the_world = simgrid_world(platform, paje_file, platform_file);
+  return *the_world;
 }
 
 }  // namespace stepcast

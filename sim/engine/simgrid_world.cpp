@@ -106,15 +106,110 @@ class SimgridWorld : public ReferenceWorld {
     for (std::uint32_t l = 0; l < links_.size(); ++l) index_[links_[l]->get_name()] = l;
   }
 
-  const std::vector<std::uint32_t>& route(std::uint32_t from, std::uint32_t to) override;
-  double bandwidth(std::uint32_t link) const override;
-  FlowId add_flow(const std::vector<Use>& uses) override;
-  void run(Then begin) override;
+  /// Given to SimGrid when first asked for, and read back from it by name.
+  const std::vector<std::uint32_t>& route(std::uint32_t from, std::uint32_t to) override {
+    const auto [place, fresh] = routes_.try_emplace({from, to});
+    if (!fresh) return place->second;
+    s4u::Host *a = hosts_[from], *b = hosts_[to];
+    if (!from_file_) {
+      LinkPath path;
+      for (const std::uint32_t link : platform_.route(from, to))
+        path.push_back(links_[link]->get_impl());
+      zone_->give(a->get_netpoint(), b->get_netpoint(), std::move(path));
+    }
+    std::vector<s4u::Link*> crossed;
+    // Read back, so that what SimGrid does with the route is what is compared.
+    double latency = 0;
+    a->route_to(b, crossed, &latency);
+    if (crossed.empty())
+      throw EngineError("the platform has no route from " + a->get_name() + " to " + b->get_name());
+    // Links that nobody shares load nothing.
+    std::erase_if(crossed, [](const s4u::Link* link) {
+      return link->get_sharing_policy() == s4u::Link::SharingPolicy::FATPIPE;
+    });
+    for (const s4u::Link* link : crossed) {
+      const auto found = index_.find(link->get_name());
+      if (found == index_.end())
+        throw EngineError("the link " + link->get_name() +
+                          " of the platform file is not of the cluster");
+      place->second.push_back(found->second);
+    }
+    return place->second;
+  }
+
+  double bandwidth(std::uint32_t link) const override {
+    return links_[link]->get_bandwidth() / scale;
+  }
+
+  /// A flow begins at a point of its own, so that its path is a route like any other.
+  FlowId add_flow(const std::vector<Use>& uses) override {
+    const auto next = static_cast<FlowId>(flows_.size());
+    // Equal paths are one flow's: hosts and routes are dear in SimGrid.
+    const auto [place, fresh] = known_.try_emplace(uses, next);
+    if (!fresh) return place->second;
+    s4u::Host* host = zone_->get_iface()->create_host("flow:" + std::to_string(next), host_speed);
+    flows_.push_back(host);
+    zone_->give(host->get_netpoint(), sink_->get_netpoint(), path_of(uses));
+    return next;
+  }
+
+  void run(Then begin) override {
+    zone_->get_iface()->seal();
+    if (from_file_) engine_->get_netzone_root()->seal();
+    // Models are known by name only once the engine has made them.
+    for (resource::Model* model : engine_->get_all_models())
+      if (model->get_name() == "Network_CM02") network_ = model;
+    if (network_ == nullptr) throw EngineError("SimGrid does not have its CM02 network model");
+    s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { ended(activity); });
+    simgrid::kernel::timer::Timer::set(0.0, [this, begin = std::move(begin)] { go_on(begin); });
+    engine_->run();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
   double clock() const override { return s4u::Engine::get_clock(); }
-  void at(double date, Then then) override;
-  void work(std::uint32_t host, double seconds, Then then) override;
-  void send(std::uint32_t from, std::uint32_t to, double bytes, Then then) override;
-  void move(const std::vector<Part>& parts, Then then) override;
+
+  void at(double date, Then then) override {
+    if (date <= clock()) return then();
+    simgrid::kernel::timer::Timer::set(date, [this, then = std::move(then)] { go_on(then); });
+  }
+
+  void work(std::uint32_t host, double seconds, Then then) override {
+    if (!(seconds > 0)) return then();
+    const s4u::ExecPtr exec = s4u::Exec::init();
+    exec->set_flops_amount(seconds * hosts_[host]->get_speed());
+    exec->set_host(hosts_[host]);
+    under_way(exec, std::move(then));
+    exec->vetoable_start();
+  }
+
+  void send(std::uint32_t from, std::uint32_t to, double bytes, Then then) override {
+    route(from, to);
+    start(hosts_[from], hosts_[to], bytes, 1, std::move(then));
+  }
+
+  void move(const std::vector<Part>& parts, Then then) override {
+    // All begin at once. Latency comes after the bytes, for each by itself; the last one counts.
+    struct Moving {
+      std::size_t left;
+      Then then;
+    };
+    const auto moving = std::make_shared<Moving>(Moving{parts.size(), std::move(then)});
+    const auto arrived = [moving] {
+      if (--moving->left == 0) moving->then();
+    };
+    if (parts.empty()) return moving->then();
+    for (const Part& part : parts) {
+      const auto through = [this, arrived, latency = part.latency] {
+        at(clock() + latency, arrived);
+      };
+      // A part without bytes is its latency alone.
+      if (part.bytes > 0)
+        start(flows_[part.flow], sink_, part.bytes, part.weight, through);
+      else
+        through();
+    }
+  }
+
   std::uint64_t communications() const override { return sent_; }
 
  private:
@@ -134,10 +229,53 @@ class SimgridWorld : public ReferenceWorld {
     return path;
   }
 
-  void start(s4u::Host* from, s4u::Host* to, double bytes, double messages, Then then);
-  void ended(const s4u::Activity& activity);
-  void go_on(const Then& then);
-  UnderWay& under_way(s4u::ActivityPtr activity, Then then);
+  void start(s4u::Host* from, s4u::Host* to, double bytes, double messages, Then then) {
+    ++sent_;
+    // At least one scaled byte: SimGrid never ends a communication of none.
+    const auto payload = static_cast<std::uint64_t>(std::max(1.0, std::round(bytes * scale)));
+    const s4u::CommPtr comm = s4u::Comm::sendto_init()->set_payload_size(payload);
+    under_way(comm, std::move(then));
+    // Where both ends are known it starts by itself.
+    comm->set_source(from)->set_destination(to);
+    if (comm->get_state() != s4u::Activity::State::STARTED) comm->vetoable_start();
+    // Equal rates are those of whole flows, of which SimGrid moves the common part (judge.md).
+    if (messages != 1) network_->get_started_action_set()->back().set_sharing_penalty(messages);
+  }
+
+  /// SimGrid still reads an activity after this, until the next one ends.
+  void ended(const s4u::Activity& activity) {
+    auto* const place = activity.get_data<UnderWay>();
+    if (place == nullptr || place->activity.get() != &activity) return;
+    if (over_ != nullptr) {
+      over_->activity.reset();
+      free_.push_back(over_);
+    }
+    over_ = place;
+    const Then then = std::move(place->then);
+    place->then = nullptr;
+    place->activity->set_data(nullptr);
+    go_on(then);
+  }
+
+  /// Nothing is thrown through SimGrid: the first failure ends the run, as nothing follows any
+  /// more.
+  void go_on(const Then& then) {
+    if (failure_) return;
+    try {
+      then();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+
+  UnderWay& under_way(s4u::ActivityPtr activity, Then then) {
+    if (free_.empty()) free_.push_back(&places_.emplace_back());
+    UnderWay& place = *free_.back();
+    free_.pop_back();
+    place = {std::move(activity), std::move(then)};
+    place.activity->set_data(&place);
+    return place;
+  }
 
   const Platform platform_;
   const bool from_file_;  ///< hosts, links and routes
@@ -156,155 +294,6 @@ class SimgridWorld : public ReferenceWorld {
   std::exception_ptr failure_;
   std::uint64_t sent_ = 0;
 };
-
-/// Given to SimGrid when first asked for, and read back from it by name.
-const std::vector<std::uint32_t>& SimgridWorld::route(std::uint32_t from, std::uint32_t to) {
-  const auto [place, fresh] = routes_.try_emplace({from, to});
-  if (!fresh) return place->second;
-  s4u::Host *a = hosts_[from], *b = hosts_[to];
-  if (!from_file_) {
-    LinkPath path;
-    for (const std::uint32_t link : platform_.route(from, to))
-      path.push_back(links_[link]->get_impl());
-    zone_->give(a->get_netpoint(), b->get_netpoint(), std::move(path));
-  }
-  std::vector<s4u::Link*> crossed;
-  // Read back, so that what SimGrid does with the route is what is compared.
-  double latency = 0;
-  a->route_to(b, crossed, &latency);
-  if (crossed.empty())
-    throw EngineError("the platform has no route from " + a->get_name() + " to " + b->get_name());
-  // Links that nobody shares load nothing.
-  std::erase_if(crossed, [](const s4u::Link* link) {
-    return link->get_sharing_policy() == s4u::Link::SharingPolicy::FATPIPE;
-  });
-  for (const s4u::Link* link : crossed) {
-    const auto found = index_.find(link->get_name());
-    if (found == index_.end())
-      throw EngineError("the link " + link->get_name() +
-                        " of the platform file is not of the cluster");
-    place->second.push_back(found->second);
-  }
-  return place->second;
-}
-
-double SimgridWorld::bandwidth(std::uint32_t link) const {
-  return links_[link]->get_bandwidth() / scale;
-}
-
-/// A flow begins at a point of its own, so that its path is a route like any other.
-ReferenceWorld::FlowId SimgridWorld::add_flow(const std::vector<Use>& uses) {
-  const auto next = static_cast<FlowId>(flows_.size());
-  // Equal paths are one flow's: hosts and routes are dear in SimGrid.
-  const auto [place, fresh] = known_.try_emplace(uses, next);
-  if (!fresh) return place->second;
-  s4u::Host* host = zone_->get_iface()->create_host("flow:" + std::to_string(next), host_speed);
-  flows_.push_back(host);
-  zone_->give(host->get_netpoint(), sink_->get_netpoint(), path_of(uses));
-  return next;
-}
-
-/// Nothing is thrown through SimGrid: the first failure ends the run, as nothing follows any more.
-void SimgridWorld::go_on(const Then& then) {
-  if (failure_) return;
-  try {
-    then();
-  } catch (...) {
-    failure_ = std::current_exception();
-  }
-}
-
-UnderWay& SimgridWorld::under_way(s4u::ActivityPtr activity, Then then) {
-  if (free_.empty()) free_.push_back(&places_.emplace_back());
-  UnderWay& place = *free_.back();
-  free_.pop_back();
-  place = {std::move(activity), std::move(then)};
-  place.activity->set_data(&place);
-  return place;
-}
-
-/// SimGrid still reads an activity after this, until the next one ends.
-void SimgridWorld::ended(const s4u::Activity& activity) {
-  auto* const place = activity.get_data<UnderWay>();
-  if (place == nullptr || place->activity.get() != &activity) return;
-  if (over_ != nullptr) {
-    over_->activity.reset();
-    free_.push_back(over_);
-  }
-  over_ = place;
-  const Then then = std::move(place->then);
-  place->then = nullptr;
-  place->activity->set_data(nullptr);
-  go_on(then);
-}
-
-void SimgridWorld::run(Then begin) {
-  zone_->get_iface()->seal();
-  if (from_file_) engine_->get_netzone_root()->seal();
-  // Models are known by name only once the engine has made them.
-  for (resource::Model* model : engine_->get_all_models())
-    if (model->get_name() == "Network_CM02") network_ = model;
-  if (network_ == nullptr) throw EngineError("SimGrid does not have its CM02 network model");
-  s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { ended(activity); });
-  simgrid::kernel::timer::Timer::set(0.0, [this, begin = std::move(begin)] { go_on(begin); });
-  engine_->run();
-  if (failure_) std::rethrow_exception(failure_);
-}
-
-void SimgridWorld::at(double date, Then then) {
-  if (date <= clock()) return then();
-  simgrid::kernel::timer::Timer::set(date, [this, then = std::move(then)] { go_on(then); });
-}
-
-void SimgridWorld::work(std::uint32_t host, double seconds, Then then) {
-  if (!(seconds > 0)) return then();
-  const s4u::ExecPtr exec = s4u::Exec::init();
-  exec->set_flops_amount(seconds * hosts_[host]->get_speed());
-  exec->set_host(hosts_[host]);
-  under_way(exec, std::move(then));
-  exec->vetoable_start();
-}
-
-void SimgridWorld::start(s4u::Host* from, s4u::Host* to, double bytes, double messages, Then then) {
-  ++sent_;
-  // At least one scaled byte: SimGrid never ends a communication of none.
-  const auto payload = static_cast<std::uint64_t>(std::max(1.0, std::round(bytes * scale)));
-  const s4u::CommPtr comm = s4u::Comm::sendto_init()->set_payload_size(payload);
-  under_way(comm, std::move(then));
-  // Where both ends are known it starts by itself.
-  comm->set_source(from)->set_destination(to);
-  if (comm->get_state() != s4u::Activity::State::STARTED) comm->vetoable_start();
-  // Equal rates are those of whole flows, of which SimGrid moves the common part (judge.md).
-  if (messages != 1) network_->get_started_action_set()->back().set_sharing_penalty(messages);
-}
-
-void SimgridWorld::send(std::uint32_t from, std::uint32_t to, double bytes, Then then) {
-  route(from, to);
-  start(hosts_[from], hosts_[to], bytes, 1, std::move(then));
-}
-
-void SimgridWorld::move(const std::vector<Part>& parts, Then then) {
-  // All begin at once. Latency comes after the bytes, for each by itself; the last one counts.
-  struct Moving {
-    std::size_t left;
-    Then then;
-  };
-  const auto moving = std::make_shared<Moving>(Moving{parts.size(), std::move(then)});
-  const auto arrived = [moving] {
-    if (--moving->left == 0) moving->then();
-  };
-  if (parts.empty()) return moving->then();
-  for (const Part& part : parts) {
-    const auto through = [this, arrived, latency = part.latency] {
-      at(clock() + latency, arrived);
-    };
-    // A part without bytes is its latency alone.
-    if (part.bytes > 0)
-      start(flows_[part.flow], sink_, part.bytes, part.weight, through);
-    else
-      through();
-  }
-}
 
 }  // namespace
 }  // namespace stepcast

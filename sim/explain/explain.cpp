@@ -9,7 +9,6 @@
 #include "stepcast/base/phases.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
-#include "stepcast/sim/forecast/kept_network.hpp"
 #include "stepcast/sim/forecast/step_key.hpp"
 #include "stepcast/sim/report/report.hpp"
 #include "stepcast/workloads/expert_loads.hpp"

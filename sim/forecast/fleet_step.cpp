@@ -1,7 +1,6 @@
-#include "fleet_step.hpp"
-
 #include <algorithm>
 
+#include "forecast_parts.hpp"
 #include "stepcast/sim/replay/fleet_pace.hpp"
 #include "stepcast/sim/replay/worst_replicas.hpp"
 

@@ -1,29 +1,157 @@
 #include "stepcast/sim/forecast/forecast.hpp"
 
 #include <algorithm>
+#include <variant>
 
-#include "expert_module.hpp"
-#include "fleet_step.hpp"
-#include "laws.hpp"
+#include "forecast_parts.hpp"
 #include "node_kinds.hpp"
 #include "refuse_key.hpp"
-#include "split_products.hpp"
 #include "spread_step.hpp"
-#include "step_energy.hpp"
-#include "step_flops.hpp"
+#include "stepcast/base/errors.hpp"
 #include "stepcast/base/phases.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/engine.hpp"
 #include "stepcast/sim/engine/workers.hpp"
-#include "stepcast/sim/forecast/memory_forecast.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
 #include "stepcast/sim/network/network_map.hpp"
+#include "stepcast/sim/replay/replay.hpp"
 #include "stepcast/topology/collisions.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/relocation.hpp"
 
 namespace stepcast {
 namespace {
+
+/// One forward and one backward of a program on one rank, whose exchanges meet no other.
+struct LoneRun {
+  ExpertModuleTimes times;
+  Seconds device{0};         ///< of its kernels
+  Seconds issue{0};          ///< of its host: of the thread that has more to do
+  std::size_t launches = 0;  ///< of kernels and exchanges
+
+  Seconds waited() const { return times.forward + times.backward - device; }
+};
+
+/// What device and host threads spend on the instructions, waiting left out.
+struct Spent {
+  double device = 0, main = 0, worker = 0;
+  std::size_t launches = 0;
+
+  void add(const OperatorCost& op) {
+    main += op.main;
+    worker += op.worker;
+    // A launch costs host time; what the host does not issue is none.
+    launches += op.main > 0 || op.worker > 0;
+  }
+  void add(const StageProgram& program, const Instructions& code) {
+    for (const Instruction& instruction : code) {
+      if (const auto* run = std::get_if<Compute>(&instruction)) {
+        device += program.segments[run->segment].device_time();
+        for (const OperatorCost& op : program.segments[run->segment].operators()) add(op);
+      } else if (const auto* call = std::get_if<Communicate>(&instruction)) {
+        // Exchanges that a kernel makes itself are not launched.
+        if (!program.calls[call->call].in_kernel) add(program.calls[call->call].issue);
+      }
+    }
+  }
+};
+
+/// Runs the first chunk of the program.
+LoneRun run_alone(const Scenario& scenario, const Placement& placement, StageProgram program) {
+  CollectiveTimes times{scenario.cluster, scenario.workload.communication.algorithms};
+  const std::vector<StageProgram> programs{std::move(program)};
+  const NetworkMap map = map_without_contention(placement, programs, times);
+  // One forward and one backward: nothing before or behind hides anything.
+  const std::vector<StageOrder> orders{{{UnitKind::forward, {}, {}}, {UnitKind::backward, {}, {}}}};
+  Recording recording;
+  replay({.programs = programs,
+          .network = map,
+          .host = scenario.cluster.host,
+          .shape = {.group = 1},
+          .orders = orders,
+          .record = &recording});
+  const auto& units = recording.ranks.at(0).units;
+  expects(units.size() == 2, "it runs forward and backward");
+  Spent spent;
+  spent.add(programs[0], programs[0].chunks[0].forward);
+  spent.add(programs[0], programs[0].chunks[0].backward);
+  return {{Seconds{units[0].end - units[0].start}, Seconds{units[1].end - units[1].start}},
+          Seconds{spent.device},
+          Seconds{std::max(spent.main, spent.worker)},
+          spent.launches};
+}
+
+/// What the first is more, and hides more, than the second.
+SplitExperts difference(const LoneRun& split, const LoneRun& whole) {
+  return {split.device - whole.device, whole.waited() - split.waited()};
+}
+
+/// The last layer, which has experts where the model has some, on the first chunk of a stage.
+LayerTable last_layer(const WorkloadSpec& spec) {
+  LayerTable table;
+  table.slices.assign(static_cast<std::size_t>(spec.plan.vpp),
+                      std::vector<LayerTable::Slice>(static_cast<std::size_t>(spec.plan.pp)));
+  // One layer on the first stage, nothing on the others.
+  table.slices.front().front() = {.first = spec.model.layers - 1, .count = 1};
+  return table;
+}
+
+/// Forward and backward as one stage has them to itself: no neighbour, nothing shared out over
+/// data ranks that would have to be gathered.
+StageProgram layer_program(const Scenario& scenario, std::int64_t pieces) {
+  WorkloadSpec spec = scenario.workload;
+  spec.communication.tensor_chunks = pieces;
+  // Sharded states would bring gathers that have nothing to do with the products.
+  spec.plan.zero = 0;
+  spec.pairs = false;
+  StageProgram program = lower_stage(spec, last_layer(spec), scenario.cluster, Stage{0});
+  // Nothing is sent and nothing stands around the layer.
+  program.chunks.resize(1);
+  program.slices = 1;
+  ChunkProgram& chunk = program.chunks.front();
+  chunk.first_forward = chunk.forward;
+  chunk.last_backward = chunk.backward;
+  chunk.send_forward = chunk.send_backward = Bytes{0};
+  program.prologue.clear();
+  program.epilogue.clear();
+  return program;
+}
+
+/// Holds the last layer of the model by itself against the same layer with whole products;
+/// nothing where they are whole (docs/models/expert_parallel.md, "When products in pieces lose").
+std::optional<SplitProducts> split_products(const Scenario& scenario, const Placement& placement) {
+  const WorkloadSpec& spec = scenario.workload;
+  const std::int64_t pieces = spec.communication.tensor_chunks;
+  // Whole products, or a single rank, split nothing.
+  if (scenario.synthetic || pieces <= 1 || spec.plan.tp <= 1 || spec.plan.slices > 1)
+    return std::nullopt;
+  const LoneRun split = run_alone(scenario, placement, layer_program(scenario, pieces));
+  const LoneRun whole = run_alone(scenario, placement, layer_program(scenario, 1));
+  return SplitProducts{difference(split, whole), split.issue - whole.issue,
+                       split.launches - whole.launches};
+}
+
+LoneRun run_module(const Scenario& scenario, const Placement& placement) {
+  return run_alone(scenario, placement, lower_expert_module(scenario.workload, scenario.cluster));
+}
+
+/// The time of the routed experts of one MoE layer by themselves, from dispatch to combine,
+/// with the host that issues them and exchanges that meet no other (docs/models/expert_parallel.md,
+/// "The module by itself").
+ExpertModuleTimes expert_module_times(const Scenario& scenario, const Placement& placement) {
+  return run_module(scenario, placement).times;
+}
+
+/// Against the same module with its tokens in one piece; nothing where they are.
+std::optional<SplitExperts> split_experts(const Scenario& scenario, const Placement& placement) {
+  const WorkloadSpec& spec = scenario.workload;
+  // Without pieces there is nothing to compare with.
+  if (!spec.moe.in_pieces() || spec.plan.ep <= 1) return std::nullopt;
+  Scenario in_one = scenario;
+  in_one.workload.moe.overlap = MoeSpec::Overlap::none;
+  in_one.workload.moe.pieces = 1;
+  return difference(run_module(scenario, placement), run_module(in_one, placement));
+}
 
 /// MoE layers of the stage that has most, MTP modules included.
 double most_moe_layers(const ModelSpec& model, const LayerTable& layers, std::size_t stages) {

@@ -1,8 +1,7 @@
-#include "laws.hpp"
-
 #include <algorithm>
 #include <cmath>
 
+#include "forecast_parts.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {

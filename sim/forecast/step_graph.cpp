@@ -43,10 +43,6 @@ std::vector<Diagnostic> beyond_graphs(const Scenario& scenario, const LayerTable
   return all;
 }
 
-}  // namespace
-
-namespace {
-
 /// `stalls:` as the document of the scenario has it.
 std::optional<Node> stalls_of(const Scenario& scenario) {
   if (scenario.stalls == StallsSpec{} || !scenario.document) return {};

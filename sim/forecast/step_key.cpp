@@ -1,6 +1,6 @@
 #include "stepcast/sim/forecast/step_key.hpp"
 
-#include "fleet_step.hpp"
+#include "forecast_parts.hpp"
 #include "step_setup.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/key_writer.hpp"
@@ -146,6 +146,19 @@ Seconds step_time_beside(const KnownStep& known, const Scenario& scenario,
   // A time beyond the clock's range is no time.
   if (!(time.value() <= latest_date)) refuse_late_date();
   return time;
+}
+
+KeptNetwork::KeptNetwork(const Scenario& scenario, const LayerTable& layers) {
+  // The layers are given, so that every later step is cut at the same places.
+  Ideal same_cut;
+  same_cut.layers = &layers;
+  StepSetup setup(scenario, nullptr, same_cut, false);
+  // Slow or broken links belong to one scenario: its map serves no other.
+  if (!setup.intact()) return;
+  setup.with_network_input(false, [&](const NetworkMapInput& input) {
+    map_.emplace(input, std::move(setup.network));
+    return NetworkMap{};
+  });
 }
 
 }  // namespace stepcast

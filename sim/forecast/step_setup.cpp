@@ -7,9 +7,8 @@
 #include "stepcast/base/phases.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
 #include "stepcast/sim/judge/judge.hpp"
-#include "stepcast/sim/judge/judge_cost.hpp"
 #include "stepcast/sim/network/kept_network_map.hpp"
-#include "stepcast/sim/network/traced_map.hpp"
+#include "stepcast/sim/network/network_map.hpp"
 #include "stepcast/sim/replay/worst_replicas.hpp"
 
 namespace stepcast {

@@ -1,5 +1,3 @@
-#include "argument_trees.hpp"
-
 #include <algorithm>
 #include <filesystem>
 
@@ -7,6 +5,7 @@
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/foreign_document.hpp"
 #include "stepcast/base/text.hpp"
+#include "structured.hpp"
 
 namespace stepcast::launch {
 namespace {

@@ -181,12 +181,12 @@ void import_precision(Json& json) {
     draft.wrong({}, "training.precision",
                 "would be FP32, as neither bf16 nor fp16 is enabled, which no value stands for; "
                 "give --set training.precision=bf16");
-  draft.set("training.precision", std::string(half ? "fp16" : "bf16"), {brain ? bf16 : fp16});
+  draft.set("training.precision", half ? "fp16" : "bf16", {brain ? bf16 : fp16});
   const Setting* type = args.find("communication_data_type");
   const std::string name = args.text("communication_data_type", "bf16");
   // Gradients travel as the parameters are unless the file says otherwise.
   const bool wide = name == "fp32" || name == "float32" || name == "torch.float32";
-  draft.set("communication.gradient.precision", std::string(wide ? "fp32" : "bf16"), {type},
+  draft.set("communication.gradient.precision", wide ? "fp32" : "bf16", {type},
             type == nullptr ? "two bytes, as the parameters" : "");
 }
 
@@ -204,7 +204,7 @@ void import_rest(Json& json) {
   const bool torch = plain != nullptr && args.on(plain->name);
   // DeepSpeed takes its own fused Adam unless torch's is asked for.
   if (optimizer != nullptr || !json.job.trainer)
-    draft.set("runtime.optimizer", std::string(torch ? "elementwise" : "fused"), {optimizer, plain},
+    draft.set("runtime.optimizer", torch ? "elementwise" : "fused", {optimizer, plain},
               optimizer == nullptr ? "DeepSpeed's own Adam" : "");
   if (const Setting* host = args.find("activation_checkpointing.cpu_checkpointing");
       host != nullptr && args.on(host->name))

@@ -22,14 +22,7 @@ struct DeepSpeedJob {
 void apply_deepspeed(const Node& root, DeepSpeedJob job, const ImportOptions& options,
                      Draft& draft);
 
-std::optional<std::int64_t> import_deepspeed(const std::string& path, const std::string& text,
-                                             const ImportOptions& options, Draft& draft);
-std::optional<std::int64_t> import_hugging_face(const std::string& path, const std::string& text,
-                                                const ImportOptions& options, Draft& draft);
-std::optional<std::int64_t> import_megatron_deepspeed(const std::string& path,
-                                                      const std::string& text,
-                                                      const ImportOptions& options, Draft& draft);
-/// The same of a launch that was read already.
+/// As import_megatron_deepspeed() of a launch that was read already.
 std::optional<std::int64_t> import_megatron_deepspeed_launch(const std::string& path, Launch launch,
                                                              const ImportOptions& options,
                                                              Draft& draft);

@@ -1,9 +1,11 @@
 #pragma once
 #include <concepts>
 #include <set>
+#include <string>
+#include <string_view>
 
 #include "arguments.hpp"
-#include "identity.hpp"
+#include "stepcast/base/document.hpp"
 
 namespace stepcast::launch {
 
@@ -16,6 +18,27 @@ struct Entry {
   bool soft = false;  ///< where nothing needs it, it is left out and the flag is named
 };
 
+/// Which framework, in which version, a launch file runs.
+struct Identity {
+  std::string name;     ///< as framework files have it, `Megatron-Core`; empty: none runs
+  std::string version;  ///< which the file says; empty: it says none
+  std::string words;    ///< what says it, as the file has it
+  std::string file;     ///< `megatron-core-0.14`; empty: no preset
+  std::string from;     ///< the first version of that preset
+
+  bool is(std::string_view framework) const { return name == framework; }
+  /// Whether the preset is for this version or a later one.
+  bool at_least(const std::string& first) const;
+  /// Whether products of several experts are launched one by one, side by side on streams:
+  /// TEGroupedMLP of Megatron-Core from 0.9 on.
+  bool streams_experts() const;
+};
+
+/// Of a file of a form: by names with versions, tags of containers, paths, and flags that are gone.
+/// `chosen` is the preset that --framework names, empty: none is.
+Identity identify(std::string_view form, const std::string& text, const std::string& chosen,
+                  const SearchPath& search);
+
 /// The scenario in the making: keys with the flags behind them, what was refused, what is said.
 class Draft {
  public:
@@ -25,10 +48,14 @@ class Draft {
   /// framework, which `words` names.
   void set(const std::string& path, const std::string& value,
            std::initializer_list<const Setting*> flags, const std::string& words = {});
+  void set(const std::string& path, const char* value, std::initializer_list<const Setting*> flags,
+           const std::string& words = {}) {
+    set(path, std::string(value), flags, words);
+  }
   void set(const std::string& path, std::integral auto value,
            std::initializer_list<const Setting*> flags, const std::string& words = {}) {
     if constexpr (std::is_same_v<decltype(value), bool>)
-      set(path, std::string(value ? "true" : "false"), flags, words);
+      set(path, value ? "true" : "false", flags, words);
     else
       set(path, std::to_string(value), flags, words);
   }

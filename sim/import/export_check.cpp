@@ -65,7 +65,7 @@ Scenario read_back(const Scenario& scenario, std::string_view kind, const std::s
   // Through the same steps as a user's import, so that what is compared is what a user gets.
   launch::Draft draft{{}};
   draft.set("stepcast", 1, {});
-  draft.set("name", std::string("exported"), {});
+  draft.set("name", "exported", {});
   const SearchPath search = search_of(scenario);
   const std::string framework = framework_of_export(scenario, kind, search);
   draft.run_by(launch::identify(kind, text, framework, search));

@@ -32,7 +32,7 @@ void add_linear(Flags& flags, const LinearAttention& a) {
     flags.add("--full-attention-interval", a.full_every);
     flags.add("--mamba-d-conv", a.convolution);
   } else {
-    flags.add("--experimental-attention-variant", std::string("gated_delta_net"));
+    flags.add("--experimental-attention-variant", "gated_delta_net");
     flags.add("--linear-attention-freq", a.full_every);
     flags.add("--linear-conv-kernel-dim", a.convolution);
   }
@@ -44,7 +44,7 @@ void add_linear(Flags& flags, const LinearAttention& a) {
 
 void add_indexer(Flags& flags, const LatentAttention& a) {
   if (!a.sparse()) return;
-  flags.add("--experimental-attention-variant", std::string("dsa"));
+  flags.add("--experimental-attention-variant", "dsa");
   flags.add("--dsa-indexer-n-heads", a.index_heads);
   flags.add("--dsa-indexer-head-dim", a.index_dim);
   flags.add("--dsa-indexer-topk", a.index_top_k);

@@ -23,7 +23,7 @@ struct Recipe {
     put(field, std::to_string(value), key);
   }
   void flag(const std::string& field, bool value, const std::string& key) {
-    put(field, std::string(value ? "True" : "False"), key);
+    put(field, value ? "True" : "False", key);
   }
   void model(const std::string& field, std::int64_t value, const std::string& key) {
     put("model.model_config." + field, value, "model." + key);
@@ -82,7 +82,7 @@ void put_model(Recipe& r) {
   const ModelSpec& model = r.scenario.workload.model;
   // Layer norms are what GPT-2's configuration has; all else is read as Llama's.
   const bool gpt2 = model.norm == ModelSpec::Norm::layer;
-  r.put("model.model_config.type", std::string(gpt2 ? "GPT2Config" : "LlamaConfig"), "model.norm");
+  r.put("model.model_config.type", gpt2 ? "GPT2Config" : "LlamaConfig", "model.norm");
   r.model("num_hidden_layers", model.layers, "layers");
   r.model("hidden_size", model.hidden, "hidden");
   r.model("vocab_size", model.vocabulary, "vocabulary");
@@ -91,7 +91,7 @@ void put_model(Recipe& r) {
   if (gpt2) {
     r.model("max_position_embeddings", std::max<std::int64_t>(model.positions, 1), "position");
     r.put("model.model_config.hidden_dropout_rate",
-          std::string(r.scenario.workload.training.dropout ? "0.1" : "0.0"), "training.dropout");
+          r.scenario.workload.training.dropout ? "0.1" : "0.0", "training.dropout");
   } else {
     r.flag("model.model_config.tie_word_embeddings", model.tied_embeddings,
            "model.tied_embeddings");
@@ -116,13 +116,12 @@ void put_experts(Recipe& r) {
   r.put("moe_config.topk_group", moe.top_groups, "model.moe.top_groups");
   r.flag("moe_config.balance_via_topk_bias", moe.correction_bias, "model.moe.correction_bias");
   if (how.router.aux_loss) r.flag("moe_config.use_moe_auxloss", true, "moe.router.aux_loss");
-  if (how.router.z_loss)
-    r.put("moe_config.z_loss_factor", std::string("0.001"), "moe.router.z_loss");
+  if (how.router.z_loss) r.put("moe_config.z_loss_factor", "0.001", "moe.router.z_loss");
   if (how.router.score == RouterSpec::Score::sigmoid)
     r.flag("moe_config.use_gating_sigmoid", true, "moe.router.score");
   const bool once = how.dispatch == MoeSpec::Dispatch::two_hop_dedup;
-  r.put("model.model_config.moe_token_dispatcher_type",
-        std::string(once ? "alltoall_deredundency" : "alltoall"), "moe.dispatch");
+  r.put("model.model_config.moe_token_dispatcher_type", once ? "alltoall_deredundency" : "alltoall",
+        "moe.dispatch");
   if (how.overlap == MoeSpec::Overlap::chunks) {
     r.flag("moe_config.comp_comm_parallel", true, "moe.overlap");
     r.put("moe_config.comp_comm_parallel_degree", how.pieces, "moe.overlap");
@@ -151,9 +150,9 @@ void put_plan(Recipe& r) {
     using Algorithm = ParallelPlan::ContextAlgorithm;
     const bool hybrid = plan.context_algorithm == Algorithm::hybrid;
     r.put("parallel_config.context_parallel_algo",
-          std::string(hybrid                                         ? "hybrid_cp"
-                      : plan.context_algorithm == Algorithm::ulysses ? "ulysses_cp"
-                                                                     : "colossalai_cp"),
+          hybrid                                         ? "hybrid_cp"
+          : plan.context_algorithm == Algorithm::ulysses ? "ulysses_cp"
+                                                         : "colossalai_cp",
           "parallel.context_algorithm");
     if (hybrid)
       r.put("parallel_config.ulysses_degree_in_cp", plan.ulysses_degree,
@@ -204,17 +203,16 @@ void put_training(Recipe& r) {
   r.put("model.model_config.seq_length", training.sequence, "training.sequence");
   const bool half = training.precision == TrainingSpec::Precision::fp16;
   const bool stored = training.master_weights == TrainingSpec::MasterWeights::stored;
-  r.put("model.model_config.compute_dtype", std::string(half ? "float16" : "bfloat16"),
-        "training.precision");
+  r.put("model.model_config.compute_dtype", half ? "float16" : "bfloat16", "training.precision");
   // Gradients are of its type; without stages FP32 is that of stored weights alone.
   using Gradient = CommunicationSpec::GradientPrecision;
   const bool wide =
       r.scenario.workload.communication.gradient_precision == Gradient::fp32 && !stored;
   if (!wide || staged)
     r.put(r.legacy ? "model.model_config.param_init_type" : "model.model_config.params_dtype",
-          std::string(stored || wide ? "float32"
-                      : half         ? "float16"
-                                     : "bfloat16"),
+          stored || wide ? "float32"
+          : half         ? "float16"
+                         : "bfloat16",
           "training.master_weights");
   r.flag("model.model_config.use_flash_attention",
          training.attention != TrainingSpec::Attention::unfused, "training.attention");
@@ -232,9 +230,9 @@ void put_runtime(Recipe& r) {
   const bool eager = runtime.dispatch == Dispatch::eager;
   r.put("context.mode", std::int64_t{eager && !joins ? 1 : 0}, "runtime.dispatch");
   r.put("context.jit_config.jit_level",
-        std::string(runtime.dispatch == Dispatch::graph_sink ? "O2"
-                    : eager && joins                         ? "O1"
-                                                             : "O0"),
+        runtime.dispatch == Dispatch::graph_sink ? "O2"
+        : eager && joins                         ? "O1"
+                                                 : "O0",
         "runtime.dispatch");
   if (communication.accumulation == CommunicationSpec::Accumulation::fused)
     r.put("context.graph_kernel_flags",

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <sstream>
 
-#include "argument_trees.hpp"
 #include "deepspeed.hpp"
 #include "megatron.hpp"
 #include "model_folder.hpp"
@@ -14,7 +13,6 @@
 #include "stepcast/base/foreign_document.hpp"
 #include "stepcast/base/text.hpp"
 #include "structured.hpp"
-#include "trainer.hpp"
 #include "unknown_names.hpp"
 
 namespace stepcast::launch {
@@ -137,10 +135,6 @@ void drop_switched_off(std::vector<Setting>& settings) {
            (s.words.front() == "false" || s.words.front() == "False" || s.words.front() == "null");
   });
 }
-
-}  // namespace
-
-namespace {
 
 /// The variable that a flag without a value asks for, of those that are not set: between the flag
 /// and the next one of its line.

@@ -4,16 +4,33 @@
 
 namespace stepcast::launch {
 
+/// Sets the keys of a launch file; what is wrong goes to the draft. The answer is the size of the
+/// job where the file or --devices says it.
+using ImportForm = std::optional<std::int64_t>(const std::string& path, const std::string& text,
+                                               const ImportOptions& options, Draft& draft);
+
 /// One form of launch file: what tells it, and how it becomes keys.
 struct LaunchForm {
   std::string_view name;   ///< as --from has it
   std::string_view title;  ///< as people call it
-  /// Sets the keys; what is wrong goes to the draft. The answer is the size of the job where the
-  /// file or --devices says it.
-  std::optional<std::int64_t> (*import)(const std::string& path, const std::string& text,
-                                        const ImportOptions& options, Draft& draft);
+  ImportForm* import;
 };
 std::span<const LaunchForm> launch_forms();
+
+// Scripts of Megatron-LM and MindSpeed-LLM, and the arguments that their runs print.
+ImportForm import_megatron_shell, import_mindspeed_shell, import_megatron_yaml, import_arguments;
+// YAML whose leaves are the arguments of Megatron-LM: as its --yaml-cfg has them, FlagScale's
+// training files, and Primus, whose experiments extend files of its own repository.
+ImportForm import_megatron_arguments, import_flagscale, import_primus;
+// DeepSpeed's JSON, by itself and beside a script of Megatron-DeepSpeed; a Hugging Face model.
+ImportForm import_deepspeed, import_megatron_deepspeed, import_hugging_face;
+// The Trainer of Transformers under the names of those that run it.
+ImportForm import_trainer, import_llama_factory, import_axolotl, import_ms_swift;
+// Trees of keys, and a function of torchtitan's config_registry.py, of 2026.
+ImportForm import_mindformers, import_torchtitan, import_torchtitan_python, import_nemo;
+ImportForm import_mindspeed_fsdp2;
+/// A task graph of run --graph, which is named and not unfolded.
+ImportForm import_graph;
 
 /// Whether a file is YAML: by its name, or by its text where it is standard input.
 bool is_yaml(const std::string& path, const std::string& text);
@@ -36,12 +53,6 @@ ShellInputs inputs_of(const ImportOptions& options);
 std::optional<std::int64_t> import_flags(Framework framework, Launch launch,
                                          const ImportOptions& options, Draft& draft);
 
-std::optional<std::int64_t> import_megatron_shell(const std::string& path, const std::string& text,
-                                                  const ImportOptions& options, Draft& draft);
-std::optional<std::int64_t> import_mindspeed_shell(const std::string& path, const std::string& text,
-                                                   const ImportOptions& options, Draft& draft);
-std::optional<std::int64_t> import_megatron_yaml(const std::string& path, const std::string& text,
-                                                 const ImportOptions& options, Draft& draft);
 /// Names the framework of the draft: the preset that runs the file, without a recipe. `chosen` is
 /// what --framework names, empty: nothing.
 void set_framework(Draft& draft, const std::string& chosen);
@@ -56,5 +67,12 @@ void take_out(Node& root, std::string_view path);
 
 /// Whether a script is one of MindSpeed-LLM rather than of Megatron-LM.
 bool is_mindspeed(const std::string& text);
+/// The form of a YAML file of arguments of Megatron-LM; empty: it is none.
+std::string_view argument_tree_form(const std::string& text);
+/// That of a YAML file of LLaMA-Factory or axolotl.
+std::string_view trainer_yaml_form(const std::string& text);
+/// That of a script; empty: it launches no Trainer. Throws InputError: it names another file that
+/// says everything.
+std::string_view trainer_shell_form(const std::string& path, const std::string& text);
 
 }  // namespace stepcast::launch

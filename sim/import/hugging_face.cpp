@@ -24,7 +24,7 @@ std::int64_t import_plan(Draft& draft) {
     draft.set(key, 1, {}, "said by no file");
     ranks *= std::max<std::int64_t>(draft.count(key).value_or(1), 1);
   }
-  draft.set("parallel.layers_per_chunk", std::string("even"), {}, "said by no file");
+  draft.set("parallel.layers_per_chunk", "even", {}, "said by no file");
   ask(draft, "training.sequence", "is not said by a configuration");
   return ranks;
 }
@@ -32,13 +32,13 @@ std::int64_t import_plan(Draft& draft) {
 /// How the Trainer runs a model of the library: statement by statement but for attention.
 void import_transformers(Draft& draft, const std::string& config) {
   const char* why = "Transformers, statement by statement";
-  draft.set("training.attention", std::string("fused"), {}, "Transformers, sdpa");
-  draft.set("training.recompute", std::string("none"), {}, "unless gradient_checkpointing is on");
+  draft.set("training.attention", "fused", {}, "Transformers, sdpa");
+  draft.set("training.recompute", "none", {}, "unless gradient_checkpointing is on");
   draft.set("training.dropout", false, {}, "Transformers, models of the last years");
-  draft.set("training.cross_entropy", std::string("unfused"), {}, why);
-  draft.set("communication.gradient.accumulation", std::string("separate"), {}, why);
+  draft.set("training.cross_entropy", "unfused", {}, why);
+  draft.set("communication.gradient.accumulation", "separate", {}, why);
   for (const char* kernel : written_out(config))
-    draft.set("runtime.kernels." + std::string(kernel), std::string("unfused"), {}, why);
+    draft.set("runtime.kernels." + std::string(kernel), "unfused", {}, why);
 }
 
 /// Of --set, between quotes or not; empty: the model is given key by key.

@@ -1,8 +1,7 @@
-#include "identity.hpp"
-
 #include <array>
 #include <cctype>
 
+#include "draft.hpp"
 #include "forms.hpp"
 #include "printed.hpp"
 #include "stepcast/base/suggest.hpp"

@@ -91,13 +91,11 @@ void set_adapters(const AdapterFlags& flags, Arguments& arguments, Draft& draft)
                "names modules and parts of them, which are all taken for parts with one each");
   draft.set("training.adapters.targets", bits == all ? std::string("all") : targets_text(bits),
             {flags.targets});
-  draft.set_where_used("training.adapters.products", std::string(apart ? "apart" : "joined"),
-                       {flags.targets});
+  draft.set_where_used("training.adapters.products", apart ? "apart" : "joined", {flags.targets});
   const bool drops =
       flags.dropout == nullptr ? flags.drops : arguments.rate(flags.dropout->name) > 0;
   draft.set("training.adapters.dropout", drops, {flags.dropout});
-  draft.set("training.adapters.frozen", std::string(flags.packed != nullptr ? "nf4" : "bf16"),
-            {flags.packed});
+  draft.set("training.adapters.frozen", flags.packed != nullptr ? "nf4" : "bf16", {flags.packed});
   // Without tensor ranks nothing is split.
   if (draft.count("parallel.tp").value_or(1) > 1)
     draft.set("training.adapters.split", std::string(flags.split), {});

@@ -56,7 +56,7 @@ void set_framework(Draft& draft, const std::string& chosen) {
   const Identity& runs = draft.runs();
   // Without a preset for what runs, no rules apply; the comment says why.
   if (runs.file.empty() || draft.given("framework")) {
-    draft.set("framework", std::string("none"), {}, chosen == "none" ? "--framework" : "no preset");
+    draft.set("framework", "none", {}, chosen == "none" ? "--framework" : "no preset");
     return;
   }
   const bool assumed = chosen.empty() && runs.version.empty();
@@ -64,7 +64,7 @@ void set_framework(Draft& draft, const std::string& chosen) {
                           : assumed       ? "assumed: the file says no version"
                                           : "by " + runs.words;
   draft.set("framework.extends", runs.file, {}, why);
-  draft.set("framework.recipe", std::string("none"), {}, "flags are those of the file");
+  draft.set("framework.recipe", "none", {}, "flags are those of the file");
 }
 
 bool leave_out_idle(const InputError& error, Node& root, Draft& draft) {

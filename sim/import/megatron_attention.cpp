@@ -34,7 +34,7 @@ void import_interval(MegatronLaunch& launch, const Setting& interval) {
 
 void import_linear(MegatronLaunch& launch, const Setting* variant, const Setting* interval) {
   Draft& draft = launch.draft;
-  draft.set("model.linear_attention.kind", std::string("gated_delta"), {variant, interval});
+  draft.set("model.linear_attention.kind", "gated_delta", {variant, interval});
   if (interval == nullptr)
     launch.args.fail("--linear-attention-freq", "is missing, and says which layers are linear");
   else

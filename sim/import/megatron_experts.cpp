@@ -121,7 +121,7 @@ void import_dispatch(MegatronLaunch& launch) {
   if (travels && name == "flex") import_library(launch);
   if (name == "alltoall_seq" && launch.draft.runs().is("MindSpeed") &&
       launch.draft.runs().at_least("2.1"))
-    launch.draft.set("moe.dispatcher", std::string("mindspeed_2.3_seq"), {type});
+    launch.draft.set("moe.dispatcher", "mindspeed_2.3_seq", {type});
   if (travels) {
     // Flex libraries send a token once per node.
     const char* dispatch = name == "allgather" ? "allgather"
@@ -142,14 +142,14 @@ void import_overlap(MegatronLaunch& launch) {
     // Megatron-LM itself refuses the pair.
     if (!launch.mindspeed() && launch.args.text("--recompute-granularity", "") == "full")
       return launch.args.fail(*pair, "does not go with --recompute-granularity full");
-    return launch.draft.set("moe.overlap", std::string("fb_pair"), {pair});
+    return launch.draft.set("moe.overlap", "fb_pair", {pair});
   }
   const Setting* beside =
       launch.args.find({"--moe-shared-expert-overlap", "--moe-alltoall-overlap-comm",
                         "--moe-allgather-overlap-comm"});
   if (beside == nullptr) return;
   if (!shared) return launch.draft.note(*beside, "has no shared expert to run beside: no key");
-  launch.draft.set("moe.overlap", std::string("shared_expert"), {beside});
+  launch.draft.set("moe.overlap", "shared_expert", {beside});
   // The key hides the shared expert alone; the note says what is left out.
   if (launch.mindspeed())
     launch.draft.note(
@@ -173,9 +173,9 @@ void import_products(MegatronLaunch& launch) {
   const bool streams =
       launch.draft.runs().streams_experts() && engine && several && older == nullptr;
   launch.draft.set("moe.experts",
-                   std::string(grouped == nullptr ? "sequential"
-                               : streams          ? "multi_stream"
-                                                  : "grouped"),
+                   grouped == nullptr ? "sequential"
+                   : streams          ? "multi_stream"
+                                      : "grouped",
                    {grouped, grouped != nullptr ? older : nullptr},
                    streams && grouped != nullptr ? "by Transformer Engine" : "");
 }
@@ -187,8 +187,7 @@ void import_handling(MegatronLaunch& launch) {
       launch.args.find({"--moe-permute-fusion", "--use-fused-moe-token-permute-and-unpermute"});
   // Libraries permute inside their kernels.
   const Setting* flex = flex_dispatcher(launch);
-  draft.set("moe.permutation",
-            std::string(fused != nullptr || flex != nullptr ? "fused" : "indexed"),
+  draft.set("moe.permutation", fused != nullptr || flex != nullptr ? "fused" : "indexed",
             {fused != nullptr ? fused : flex});
   if (const Setting* capacity = launch.flag("--moe-expert-capacity-factor")) {
     // Zero or less means that no tokens are dropped.

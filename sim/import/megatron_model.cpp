@@ -37,7 +37,7 @@ void import_window(MegatronLaunch& launch) {
 void import_grouped(MegatronLaunch& launch, std::int64_t heads, std::int64_t hidden) {
   const Setting* grouped = launch.flag("--group-query-attention");
   const Setting* groups = launch.flag("--num-query-groups");
-  launch.draft.set("model.attention.kind", std::string("gqa"), {}, "no latent attention");
+  launch.draft.set("model.attention.kind", "gqa", {}, "no latent attention");
   launch.draft.set("model.attention.heads", heads, {launch.flag("--num-attention-heads")});
   // Numbers of groups count only with the flag, as in Megatron-LM's arguments.py.
   if (grouped != nullptr) {
@@ -69,7 +69,7 @@ void import_grouped(MegatronLaunch& launch, std::int64_t heads, std::int64_t hid
   import_window(launch);
   if (const Setting* norm = launch.flag("--qk-layernorm");
       norm != nullptr && launch.args.on("--qk-layernorm"))
-    launch.draft.set("model.qk_norm", std::string("head"), {norm});
+    launch.draft.set("model.qk_norm", "head", {norm});
   if (const Setting* gate = launch.flag("--attention-output-gate"))
     launch.draft.set("model.attention.output_gate", true, {gate});
 }
@@ -84,7 +84,7 @@ void import_latent(MegatronLaunch& launch, const Setting* kind, std::int64_t hea
         found == nullptr ? missing : launch.args.count_or(found->name, missing);
     draft.set(key, value, {found});
   };
-  draft.set("model.attention.kind", std::string("mla"), {kind});
+  draft.set("model.attention.kind", "mla", {kind});
   draft.set("model.attention.heads", heads, {launch.flag("--num-attention-heads")});
   dimension("model.attention.q_lora_rank", {"--q-lora-rank"}, 0);
   dimension("model.attention.kv_lora_rank", {"--kv-lora-rank"}, 32);
@@ -103,7 +103,7 @@ bool gated(const MegatronLaunch& launch) {
 void import_feed_forward(MegatronLaunch& launch, std::int64_t hidden) {
   const Setting* kind = launch.args.find(
       {"--swiglu", "--quick-geglu", "--geglu", "--squared-relu", "--openai-gelu", "--gelu-tanh"});
-  launch.draft.set("model.ffn.kind", std::string(gated(launch) ? "swiglu" : "gelu"), {kind});
+  launch.draft.set("model.ffn.kind", gated(launch) ? "swiglu" : "gelu", {kind});
   if (const Setting* width = launch.flag("--ffn-hidden-size"))
     return launch.draft.set("model.ffn.hidden", launch.args.count_or("--ffn-hidden-size", 1),
                             {width});
@@ -145,13 +145,12 @@ void import_position(MegatronLaunch& launch) {
   const Setting* rotary = launch.flag("--use-rotary-position-embeddings");
   const std::string type = launch.args.text("--position-embedding-type", "learned_absolute");
   if (rotary != nullptr || type == "rope" || type == "yarn" || type == "mrope")
-    return launch.draft.set("model.position", std::string("rope"), {kind, rotary});
+    return launch.draft.set("model.position", "rope", {kind, rotary});
   const bool biased = type == "alibi" || type == "ALiBi";
   // Biases on scores cost a pass that is not modelled; without positions the sizes are right.
   if (biased)
     launch.draft.note(*kind, "is not modelled: a number for each distance, added to the scores");
-  if (biased || type == "none")
-    return launch.draft.set("model.position", std::string("none"), {kind});
+  if (biased || type == "none") return launch.draft.set("model.position", "none", {kind});
   if (type != "learned_absolute")
     return launch.args.fail("--position-embedding-type",
                             "is '" + type +
@@ -173,20 +172,16 @@ void import_choices(MegatronLaunch& launch) {
     launch.args.fail("--normalization", "is '" + norm + "', allowed: LayerNorm, RMSNorm");
   const Setting* behind = launch.flag("--post-norm");
   draft.set("model.norm",
-            std::string(behind != nullptr   ? "sandwich"
-                        : norm == "RMSNorm" ? "rms"
-                                            : "layer"),
+            behind != nullptr   ? "sandwich"
+            : norm == "RMSNorm" ? "rms"
+                                : "layer",
             {launch.flag("--normalization"), behind});
   const Setting* no_bias = launch.flag("--disable-bias-linear");
   const Setting* qkv = launch.flag("--add-qkv-bias");
   const Setting* dense = launch.flag("--add-dense-bias");
   // Megatron-LM has biases unless switched off, and one switch brings those of dense layers back.
   const bool all = dense != nullptr || no_bias == nullptr;
-  draft.set("model.bias",
-            std::string(all              ? "all"
-                        : qkv != nullptr ? "qkv"
-                                         : "none"),
-            {no_bias, qkv, dense});
+  draft.set("model.bias", all ? "all" : qkv != nullptr ? "qkv" : "none", {no_bias, qkv, dense});
   const Setting* untied = launch.flag("--untie-embeddings-and-output-weights");
   draft.set("model.tied_embeddings", untied == nullptr, {untied});
   import_position(launch);

@@ -44,8 +44,7 @@ void import_context(MegatronLaunch& launch) {
   // Only MindSpeed joins the blocks of a ring by statements.
   if (!launch.mindspeed() || key == "ulysses" || key == "allgather") return;
   const Setting* update = launch.flag("--use-fused-ring-attention-update");
-  launch.draft.set("runtime.kernels.ring", std::string(update == nullptr ? "statements" : "fused"),
-                   {update});
+  launch.draft.set("runtime.kernels.ring", update == nullptr ? "statements" : "fused", {update});
 }
 
 /// Groups of data ranks that keep all optimizer states each.
@@ -104,7 +103,7 @@ void import_schedule(MegatronLaunch& launch) {
   Draft& draft = launch.draft;
   const Setting* method = launch.flag("--schedules-method");
   if (launch.dual_pipe) {
-    draft.set("schedule.pipeline", std::string("dualpipe_v"), {method});
+    draft.set("schedule.pipeline", "dualpipe_v", {method});
     if (const Setting* reduce = launch.flag("--overlap-grad-reduce"))
       launch.args.fail(*reduce, "does not go with --schedules-method dualpipev");
     return;
@@ -112,17 +111,17 @@ void import_schedule(MegatronLaunch& launch) {
   if (method != nullptr)
     launch.args.fail(*method,
                      "is '" + launch.args.text("--schedules-method") + "', allowed: dualpipev");
-  draft.set("schedule.pipeline", std::string(launch.vpp > 1 ? "interleaved_1f1b" : "1f1b"), {});
+  draft.set("schedule.pipeline", launch.vpp > 1 ? "interleaved_1f1b" : "1f1b", {});
   if (launch.pp == 1) return;
   // The pair needs one forward more in hand (vpp_schedules.py of MindSpeed, schedules.py of
   // Megatron-Core).
   const Setting* pair =
       launch.args.find({"--overlap-moe-expert-parallel-comm", "--moe-fb-overlap"});
   if (pair != nullptr && launch.vpp > 1 && launch.ep > 1)
-    draft.set("schedule.warmup", std::string("extra(1)"), {pair});
+    draft.set("schedule.warmup", "extra(1)", {pair});
   const Setting* blocking = launch.flag("--no-overlap-p2p-communication");
   const bool overlapped = launch.vpp > 1 && blocking == nullptr;
-  draft.set("schedule.p2p", std::string(overlapped ? "overlapped" : "blocking"), {blocking},
+  draft.set("schedule.p2p", overlapped ? "overlapped" : "blocking", {blocking},
             launch.vpp > 1 ? "" : "without chunks stages exchange before they go on");
   const Setting* group = launch.flag("--microbatch-group-size-per-virtual-pipeline-stage");
   if (group != nullptr && launch.vpp > 1)
@@ -172,7 +171,7 @@ void import_sizes(MegatronLaunch& launch) {
     draft.note(*sequence, "is switched off where the tensor parallel size is 1");
   draft.set("parallel.sequence_parallel", on && launch.tp > 1, {sequence});
   if (const Setting* order = launch.flag("--use-tp-pp-dp-mapping"))
-    draft.set("parallel.order", std::string("[tp, cp, ep, pp, dp]"), {order});
+    draft.set("parallel.order", "[tp, cp, ep, pp, dp]", {order});
   const std::int64_t model = launch.tp * launch.pp * launch.cp;
   if (!launch.devices || *launch.devices % model == 0) return;
   // Of --set first, then of the file; without any it is the number of devices.

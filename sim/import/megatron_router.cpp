@@ -81,12 +81,11 @@ void import_precision_of_router(MegatronLaunch& launch) {
 void import_router(MegatronLaunch& launch) {
   import_balance(launch);
   const Setting* size = launch.flag("--moe-z-loss-coeff");
-  if (counts(launch, size))
-    launch.draft.set_where_used("moe.router.z_loss", std::string("true"), {size});
+  if (counts(launch, size)) launch.draft.set_where_used("moe.router.z_loss", "true", {size});
   import_score(launch);
   import_precision_of_router(launch);
   if (const Setting* fusion = launch.flag("--moe-router-fusion"))
-    launch.draft.set("runtime.kernels.router", std::string("fused"), {fusion});
+    launch.draft.set("runtime.kernels.router", "fused", {fusion});
 }
 
 }  // namespace stepcast::launch

@@ -57,7 +57,7 @@ void import_gathered(MegatronLaunch& launch) {
     return launch.args.fail(*gathers, "needs --use-distributed-optimizer");
   if (shares_nothing(launch))
     return launch.draft.note(*gathers, "gathers nothing: no parameter is shared out among ranks");
-  launch.draft.set("communication.parameter.precision", std::string("fp8"), {gathers});
+  launch.draft.set("communication.parameter.precision", "fp8", {gathers});
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ void import_states(MegatronLaunch& launch) {
   // MindSpeed-LLM's O2AdamW casts its moments for the update.
   if (const Setting* half = launch.flag("--o2-optimizer"))
     for (const char* key : {"training.first_moment", "training.second_moment"})
-      launch.draft.set(key, std::string("bf16"), {half});
+      launch.draft.set(key, "bf16", {half});
   if (const Setting* layers = launch.flag("--cpu-offloading-num-layers");
       layers != nullptr && launch.layers > 0) {
     const double part = static_cast<double>(launch.args.count_or(layers->name, 0)) /
@@ -81,7 +81,7 @@ void import_states(MegatronLaunch& launch) {
     launch.draft.set("training.offload.activations", std::to_string(part), {layers});
   }
   if (const Setting* shared = launch.flag("--reuse-fp32-param"))
-    launch.draft.set("training.master_weights", std::string("remainder"), {shared});
+    launch.draft.set("training.master_weights", "remainder", {shared});
   import_gathered(launch);
 }
 

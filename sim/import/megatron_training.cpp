@@ -36,8 +36,7 @@ void import_fp8(MegatronLaunch& launch) {
   // FP8 products take rows in multiples of 16 or 32. Transformer Engine copies rows of experts into
   // padded ones unless the router pads them; MindSpeed has products that take any number.
   if (launch.experts && !launch.mindspeed())
-    draft.set("moe.row_padding",
-              std::string(padding != nullptr || padded != nullptr ? "none" : "copies"),
+    draft.set("moe.row_padding", padding != nullptr || padded != nullptr ? "none" : "copies",
               {padding, padded});
   else if (padding != nullptr)
     draft.note(*padding, "counts only with experts");
@@ -54,9 +53,9 @@ void import_precision(MegatronLaunch& launch) {
                 "would be FP32, as neither --bf16 nor --fp16 is given, which no value stands for; "
                 "give --set training.precision=bf16");
   draft.set("training.precision",
-            std::string(fp8 != nullptr    ? "fp8_mixed"
-                        : fp16 != nullptr ? "fp16"
-                                          : "bf16"),
+            fp8 != nullptr    ? "fp8_mixed"
+            : fp16 != nullptr ? "fp16"
+                              : "bf16",
             {fp8, bf16, fp16});
   import_fp8(launch);
   const Setting* reduced = launch.args.find({"--grad-reduce-in-bf16", "--o2-gradient"});
@@ -65,7 +64,7 @@ void import_precision(MegatronLaunch& launch) {
   // Megatron-LM reduces in FP32 with --bf16 unless told, and with --fp16 only when told.
   const bool half = reduced != nullptr || launch.args.text("--main-grads-dtype") == "bf16" ||
                     (fp16 != nullptr && bf16 == nullptr && wide == nullptr);
-  draft.set("communication.gradient.precision", std::string(half ? "bf16" : "fp32"),
+  draft.set("communication.gradient.precision", half ? "bf16" : "fp32",
             {reduced, type, wide, half && reduced == nullptr && type == nullptr ? fp16 : nullptr});
 }
 
@@ -100,8 +99,7 @@ void import_full(MegatronLaunch& launch, const Setting* granularity) {
       launch.args.fail(*layers,
                        "keeps one input for several layers, which no value of training.recompute "
                        "says, allowed: 1");
-    return launch.draft.set("training.recompute", std::string("full"),
-                            {granularity, method, layers});
+    return launch.draft.set("training.recompute", "full", {granularity, method, layers});
   }
   if (name != "block")
     return launch.args.fail(*granularity,
@@ -172,7 +170,7 @@ bool import_swapped(MegatronLaunch& launch) {
   const Setting* swap = launch.flag("--swap-attention");
   if (swap == nullptr) return false;
   if (launch.flag("--use-flash-attn") == nullptr) launch.args.fail(*swap, "needs --use-flash-attn");
-  launch.draft.set("training.offload.activations", std::string("attention"), {swap});
+  launch.draft.set("training.offload.activations", "attention", {swap});
   const Setting* layers = launch.flag("--recompute-num-layers");
   const std::int64_t n = launch.args.count_or("--recompute-num-layers", 0);
   if (n == 0 || launch.draft.given("training.recompute")) return false;
@@ -214,7 +212,7 @@ void import_recompute(MegatronLaunch& launch) {
       launch.draft.note(*modules, "counts only with --recompute-granularity selective");
     // Switches of single modules are MindSpeed's and count by themselves.
     if (single != nullptr) return import_modules(launch, {}, {single});
-    return launch.draft.set("training.recompute", std::string("none"), {});
+    return launch.draft.set("training.recompute", "none", {});
   }
   if (name == "full") {
     if (single != nullptr && !launch.draft.given("training.recompute"))
@@ -251,8 +249,7 @@ void import_attention(MegatronLaunch& launch) {
   if (!launch.mindspeed() || !launch.latent || unfused || chosen) return;
   const Setting* whole = launch.flag("--mla-fa-without-pad");
   const Setting* base = launch.flag("--padded-base-length");
-  if (whole != nullptr)
-    return launch.draft.set("training.attention_head", std::string("none"), {whole});
+  if (whole != nullptr) return launch.draft.set("training.attention_head", "none", {whole});
   // CANN's kernel takes heads of one width: the widest of queries and values, rounded up.
   const std::int64_t multiple = launch.args.count_in("--padded-base-length", 128, 1, most_counted);
   const std::int64_t widest =
@@ -285,8 +282,7 @@ void import_mc2(MegatronLaunch& launch, const Setting& mc2) {
     launch.draft.note(mc2,
                       "is taken for four pieces, which is assumed, as no flag says how many; "
                       "--set communication.tensor.overlap='chunks(n)' says it");
-  launch.draft.set("communication.tensor.overlap", std::string("chunks(4)"), {&mc2},
-                   "in four pieces: assumed");
+  launch.draft.set("communication.tensor.overlap", "chunks(4)", {&mc2}, "in four pieces: assumed");
 }
 
 void import_tensor_overlap(MegatronLaunch& launch) {
@@ -327,7 +323,7 @@ void import_documents(MegatronLaunch& launch) {
   const bool alike = fixed != nullptr && launch.args.text(fixed->name) != "-1";
   if (alike && !given) {
     const std::int64_t length = launch.args.count_in(fixed->name, 1, 1, most_counted);
-    draft.set("schedule.data.documents.distribution", std::string("fixed"), {fixed});
+    draft.set("schedule.data.documents.distribution", "fixed", {fixed});
     draft.set("schedule.data.documents.length", length, {fixed});
   } else if (!given) {
     return draft.note(*reset,
@@ -335,8 +331,8 @@ void import_documents(MegatronLaunch& launch) {
                       "says how long they are: attention is that of whole sequences until --set "
                       "'schedule.data.documents={mean: TOKENS}' says it");
   }
-  draft.set("schedule.data.packing", std::string("sequential"), {fixed, reset});
-  draft.set("schedule.data.mask", std::string("document"), {fixed, reset});
+  draft.set("schedule.data.packing", "sequential", {fixed, reset});
+  draft.set("schedule.data.mask", "document", {fixed, reset});
 }
 
 bool has_rotary_positions(const MegatronLaunch& launch) {
@@ -367,13 +363,12 @@ void import_kernels(MegatronLaunch& launch) {
          launch.flag("--use-fused-rotary-pos-emb"), launch.flag("--no-rope-fusion"),
          launch.mindspeed() ? "sliced" : "fused");
   if (const Setting* formula = launch.flag("--gelu-tanh"))
-    return launch.draft.set("runtime.kernels.activation", std::string("formula"), {formula});
+    return launch.draft.set("runtime.kernels.activation", "formula", {formula});
   // A fused bias and GELU is a script of single statements on NPUs.
   if (launch.mindspeed() && launch.draft.says("model.ffn.kind", "gelu") &&
       launch.draft.says("model.bias", "all") &&
       launch.args.find({"--no-bias-gelu-fusion", "--use-fused-swiglu"}) == nullptr) {
-    launch.draft.set("runtime.kernels.activation", std::string("formula"), {},
-                     "bias and GELU as a script");
+    launch.draft.set("runtime.kernels.activation", "formula", {}, "bias and GELU as a script");
     return launch.draft.keep("runtime.kernels.activation");
   }
   kernel("runtime.kernels.activation", true, launch.flag("--use-fused-swiglu"),
@@ -439,7 +434,7 @@ void import_start_order(MegatronLaunch& launch) {
   const bool one = launch.environment.text("CUDA_DEVICE_MAX_CONNECTIONS") == "1";
   if (one && draft.says("communication.gradient.overlap", "true") &&
       (!draft.given("runtime.dispatch") || draft.says("runtime.dispatch", "eager")))
-    draft.set("runtime.start_order", std::string("as_issued"), {connections});
+    draft.set("runtime.start_order", "as_issued", {connections});
   if (one) return;
   if (draft.says("communication.gradient.overlap", "true"))
     draft.set_where_used("runtime.start_order", "by_stream", {connections});
@@ -456,10 +451,10 @@ void import_environment(MegatronLaunch& launch) {
     const Setting* queue = launch.environment.find("TASK_QUEUE_ENABLE");
     // torch_npu hands operators to a second thread unless told; 0 launches them from the main one.
     const std::string level = launch.environment.text("TASK_QUEUE_ENABLE", "1");
-    draft.set("runtime.dispatch", std::string(level == "0" ? "eager" : "task_queue"), {queue});
+    draft.set("runtime.dispatch", level == "0" ? "eager" : "task_queue", {queue});
     if (const Setting* blocking = launch.environment.find("ASCEND_LAUNCH_BLOCKING");
         blocking != nullptr && launch.environment.text("ASCEND_LAUNCH_BLOCKING") == "1")
-      draft.set("stalls.host_sync", std::string("unit"), {blocking});
+      draft.set("stalls.host_sync", "unit", {blocking});
     if (const Setting* algorithm = launch.environment.find("HCCL_ALGO")) {
       const std::string text = launch.environment.text("HCCL_ALGO");
       // `level0:NA;level1:pipeline`: what it says of the network between nodes.
@@ -515,14 +510,14 @@ void import_training(MegatronLaunch& launch) {
   import_attention(launch);
   // Unfused is Megatron-LM's default.
   const Setting* loss = launch.flag("--cross-entropy-loss-fusion");
-  draft.set("training.cross_entropy", std::string(loss != nullptr ? "fused" : "unfused"), {loss});
+  draft.set("training.cross_entropy", loss != nullptr ? "fused" : "unfused", {loss});
   import_states(launch);
   // Both frameworks accumulate inside the product unless told not to; MindSpeed names the switch
   // the other way round.
   const Setting* separate = launch.flag("--no-gradient-accumulation-fusion");
   const Setting* fused = launch.flag("--gemm-gradient-accumulation-fusion");
   draft.set("communication.gradient.accumulation",
-            std::string(separate != nullptr && fused == nullptr ? "separate" : "fused"),
+            separate != nullptr && fused == nullptr ? "separate" : "fused",
             {fused != nullptr ? fused : separate});
   if (const Setting* bucket = launch.flag("--ddp-bucket-size"))
     draft.set("communication.gradient.bucket", launch.args.count_or(bucket->name, 1), {bucket});

@@ -116,7 +116,7 @@ bool import_selected(Recipe& r) {
         "says; allowed: True, of a dense model, or --set training.recompute=..");
     return true;
   }
-  r.draft.set("training.recompute", std::string("{modules: [mlp_act]}"), {chosen});
+  r.draft.set("training.recompute", "{modules: [mlp_act]}", {chosen});
   return true;
 }
 
@@ -126,10 +126,9 @@ void import_recompute(Recipe& r) {
   // Whole layers win over selected operators, as in MindFormers.
   if (!whole && !r.draft.given("training.recompute") && import_selected(r)) return;
   if (all == nullptr || r.draft.given("training.recompute"))
-    return r.draft.set("training.recompute", std::string("none"), {all});
+    return r.draft.set("training.recompute", "none", {all});
   if (!all->is_list)
-    return r.draft.set("training.recompute", std::string(r.args.on(all->name) ? "full" : "none"),
-                       {all});
+    return r.draft.set("training.recompute", r.args.on(all->name) ? "full" : "none", {all});
   std::string text = "[";
   for (const std::string& word : all->words) text += (text.size() > 1 ? ", " : "") + word;
   text += "]";
@@ -150,8 +149,8 @@ void import_schedule(Recipe& r) {
   draft.set("parallel.vpp", r.vpp, {interleave, r.field({"pp_interleave_num"})});
   // MindFormers has one name for both schedules and tells them apart by the chunks.
   if (kind == "1f1b" && r.vpp > 1) {
-    draft.set("schedule.pipeline", std::string("interleaved_1f1b"), {name});
-    return draft.set("schedule.warmup", std::string("standard"), {},
+    draft.set("schedule.pipeline", "interleaved_1f1b", {name});
+    return draft.set("schedule.warmup", "standard", {},
                      "less_memory where the environment has ENABLE_LESS_MEM_VPP=1");
   }
   const bool known = kind == "1f1b" || kind == "gpipe" || kind == "seqpipe" || kind == "seqvpp" ||
@@ -280,7 +279,7 @@ void import_weights(Recipe& r) {
   if (type == nullptr) return;
   const bool stored =
       r.args.text(type->name) == "float32" && r.pp == 1 && !r.args.on("optimizer.swap");
-  r.draft.set("training.master_weights", std::string(stored ? "stored" : "full"), {type});
+  r.draft.set("training.master_weights", stored ? "stored" : "full", {type});
 }
 
 void import_runtime(Recipe& r) {
@@ -292,10 +291,10 @@ void import_runtime(Recipe& r) {
     r.args.fail(
         *type,
         "is '" + name + "', which no value of training.precision says, allowed: bfloat16, float16");
-  draft.set("training.precision", std::string(name == "float16" ? "fp16" : "bf16"), {type});
+  draft.set("training.precision", name == "float16" ? "fp16" : "bf16", {type});
   const Setting* flash = r.field({"use_flash_attention"});
-  draft.set("training.attention",
-            std::string(flash == nullptr || r.args.on(flash->name) ? "fused" : "unfused"), {flash});
+  draft.set("training.attention", flash == nullptr || r.args.on(flash->name) ? "fused" : "unfused",
+            {flash});
   const Setting* dropout = r.field({"hidden_dropout_rate", "hidden_dropout_prob"});
   draft.set("training.dropout", dropout != nullptr ? r.args.rate(dropout->name) > 0 : r.gpt2,
             {dropout}, dropout == nullptr && r.gpt2 ? "0.1 unless given" : "");
@@ -304,13 +303,12 @@ void import_runtime(Recipe& r) {
   // Gradients are of the type of the parameters.
   const Setting* weights = r.field({"param_init_type", "params_dtype"});
   const bool wide = weights == nullptr || r.args.text(weights->name) == "float32";
-  draft.set("communication.gradient.precision", std::string(wide ? "fp32" : "bf16"), {weights});
+  draft.set("communication.gradient.precision", wide ? "fp32" : "bf16", {weights});
   const Setting* passes = r.args.find("context.graph_kernel_flags");
   const bool fused =
       passes != nullptr && enables(r.args.text(passes->name), "matmul_assignadd_fusion");
   if (r.pieces > 1 || passes != nullptr)
-    draft.set("communication.gradient.accumulation", std::string(fused ? "fused" : "separate"),
-              {passes});
+    draft.set("communication.gradient.accumulation", fused ? "fused" : "separate", {passes});
   draft.set("communication.gradient.overlap", true, {});
   const Setting* level = r.args.find({"context.jit_config.jit_level", "context.jit_level"});
   const Setting* mode = r.args.find("context.mode");
@@ -319,17 +317,14 @@ void import_runtime(Recipe& r) {
   // O1 launches kernel by kernel and joins elementwise ones, those of the update too.
   const bool joins = !eager && jit == "O1";
   draft.set("runtime.dispatch",
-            std::string(eager || joins ? "eager"
-                        : jit == "O2"  ? "graph_sink"
-                                       : "task_queue"),
+            eager || joins ? "eager"
+            : jit == "O2"  ? "graph_sink"
+                           : "task_queue",
             {eager ? mode : level});
-  draft.set("runtime.fusion", std::string(joins ? "dvm" : "none"),
-            {eager   ? mode
-             : joins ? level
-                     : nullptr});
+  draft.set("runtime.fusion", joins ? "dvm" : "none", {eager ? mode : joins ? level : nullptr});
   const Setting* together = r.args.find("optimizer.use_fused");
   const bool one = together != nullptr && r.args.on(together->name);
-  draft.set("runtime.optimizer", std::string(one || joins ? "fused" : "elementwise"),
+  draft.set("runtime.optimizer", one || joins ? "fused" : "elementwise",
             {together, one     ? nullptr
                        : eager ? mode
                        : joins ? level

@@ -9,7 +9,7 @@ void import_attention(Recipe& r, std::int64_t hidden) {
   r.set("model.attention.heads", heads, {"num_heads", "num_attention_heads", "n_head"});
   // A rank of latents is what tells latent attention from grouped queries.
   if (const auto rank = r.count({"kv_lora_rank"})) {
-    r.draft.set("model.attention.kind", std::string("mla"), {r.field({"kv_lora_rank"})});
+    r.draft.set("model.attention.kind", "mla", {r.field({"kv_lora_rank"})});
     r.set("model.attention.q_lora_rank", r.count({"q_lora_rank"}).value_or(0), {"q_lora_rank"});
     r.set("model.attention.kv_lora_rank", *rank, {"kv_lora_rank"});
     r.set("model.attention.nope_dim", r.needed({"qk_nope_head_dim"}), {"qk_nope_head_dim"});
@@ -17,7 +17,7 @@ void import_attention(Recipe& r, std::int64_t hidden) {
     r.set("model.attention.v_dim", r.needed({"v_head_dim"}), {"v_head_dim"});
     return;
   }
-  r.draft.set("model.attention.kind", std::string("gqa"), {});
+  r.draft.set("model.attention.kind", "gqa", {});
   r.set("model.attention.kv_heads",
         r.count({"n_kv_heads", "num_key_value_heads", "multi_query_group_num"}).value_or(heads),
         {"n_kv_heads", "num_key_value_heads", "multi_query_group_num"});
@@ -27,12 +27,11 @@ void import_attention(Recipe& r, std::int64_t hidden) {
     r.draft.set("model.attention.head_dim", hidden / heads, {}, "hidden / heads");
   if (const Setting* norm = r.field({"use_qk_norm", "qk_layernorm"});
       norm != nullptr && r.args.on(norm->name))
-    r.draft.set("model.qk_norm", std::string("head"), {norm});
+    r.draft.set("model.qk_norm", "head", {norm});
 }
 
 void import_feed_forward(Recipe& r, std::int64_t hidden) {
-  r.draft.set("model.ffn.kind", std::string(r.gpt2 ? "gelu" : "swiglu"),
-              {r.field({"type", "model_type"})});
+  r.draft.set("model.ffn.kind", r.gpt2 ? "gelu" : "swiglu", {r.field({"type", "model_type"})});
   if (const auto width = r.count({"intermediate_size", "ffn_hidden_size"}))
     return r.set("model.ffn.hidden", *width, {"intermediate_size", "ffn_hidden_size"});
   // GPT-2's feed-forward is four times as wide, Llama's is rounded up from 8/3.
@@ -77,7 +76,7 @@ void import_exchange(Recipe& r) {
       r.args.on("moe_config.enable_deredundency") ||
       (dispatcher != nullptr && r.args.text(dispatcher->name) == "alltoall_deredundency");
   if (r.ep > 1)
-    draft.set("moe.dispatch", std::string(once ? "two_hop_dedup" : "flat"),
+    draft.set("moe.dispatch", once ? "two_hop_dedup" : "flat",
               {dispatcher, moe("enable_deredundency")});
   if (r.args.on("moe_config.comp_comm_parallel") && r.ep > 1)
     draft.set("moe.overlap",
@@ -89,8 +88,8 @@ void import_exchange(Recipe& r) {
   if (r.legacy && !r.args.on("moe_config.use_gmm") && factor > 0)
     import_static_sizes(r, once);
   else if (const Setting* grouped = moe("use_gmm"); r.legacy && grouped != nullptr)
-    draft.set("moe.capacity_factor", std::string("none"), {grouped});
-  draft.set("moe.experts", std::string("grouped"), {});
+    draft.set("moe.capacity_factor", "none", {grouped});
+  draft.set("moe.experts", "grouped", {});
 }
 
 /// From moe_config, or from the model where a new core has it there.
@@ -164,14 +163,14 @@ void import_model(Recipe& r) {
   const Setting* tied = r.field({"tie_word_embeddings"});
   const Setting* sandwich = r.field({"sandwich_norm"});
   draft.set("model.norm",
-            std::string(r.gpt2                                             ? "layer"
-                        : sandwich != nullptr && r.args.on(sandwich->name) ? "sandwich"
-                                                                           : "rms"),
+            r.gpt2                                             ? "layer"
+            : sandwich != nullptr && r.args.on(sandwich->name) ? "sandwich"
+                                                               : "rms",
             {sandwich, kind});
   draft.set("model.bias",
-            std::string(r.gpt2                                     ? "all"
-                        : bias != nullptr && r.args.on(bias->name) ? "qkv"
-                                                                   : "none"),
+            r.gpt2                                     ? "all"
+            : bias != nullptr && r.args.on(bias->name) ? "qkv"
+                                                       : "none",
             {bias, kind});
   const Setting* untied = r.field({"untie_embeddings_and_output_weights"});
   const bool said =

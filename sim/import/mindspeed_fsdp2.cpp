@@ -77,7 +77,7 @@ void import_shards(Fsdp2& job) {
   const Setting* reshard = args.find("parallel.reshard_after_forward");
   draft.set("parallel.zero", reshard == nullptr || args.on(reshard->name) ? 3 : 2, {size, reshard});
   draft.set("parallel.vpp", 1, {}, "it has no stages");
-  draft.set("parallel.layers_per_chunk", std::string("even"), {}, "it has no stages");
+  draft.set("parallel.layers_per_chunk", "even", {}, "it has no stages");
   const Setting* reduce = args.find("parallel.reduce_dtype");
   draft.set("communication.gradient.precision", args.text("parallel.reduce_dtype", "fp32"),
             {reduce});
@@ -102,15 +102,14 @@ void import_work(Fsdp2& job) {
   constexpr std::int64_t tokens = 2048;
   draft.set("training.sequence", args.count_in("data.cutoff_len", tokens, 1, most_counted),
             {args.find("data.cutoff_len")});
-  draft.set("training.precision", std::string("bf16"), {args.find("parallel.param_dtype")});
-  draft.set("training.recompute", std::string(args.on("parallel.recompute") ? "full" : "none"),
+  draft.set("training.precision", "bf16", {args.find("parallel.param_dtype")});
+  draft.set("training.recompute", args.on("parallel.recompute") ? "full" : "none",
             {args.find("parallel.recompute")});
-  draft.set("training.attention", std::string("fused"), {}, "of PyTorch");
+  draft.set("training.attention", "fused", {}, "of PyTorch");
   draft.set("training.dropout", false, {}, "models of the last years");
   const auto kernel = [&](const char* key, const std::string& name) {
     const Setting* found = find_kernel(args, name);
-    draft.set(key, std::string(found != nullptr && args.on(found->name) ? "fused" : "unfused"),
-              {found});
+    draft.set(key, found != nullptr && args.on(found->name) ? "fused" : "unfused", {found});
   };
   kernel("runtime.kernels.norm", "use_fused_rmsnorm");
   kernel("runtime.kernels.rope", "use_fused_rotary_pos_emb");
@@ -128,11 +127,11 @@ void import_routed(Fsdp2& job) {
     args.fail(*dispatcher,
               "exchanges inside its products, in pieces that the file does not say; "
               "give --set moe.overlap=tiles(n)");
-  if (job.ep > 1) draft.set("moe.dispatch", std::string("flat"), {dispatcher});
+  if (job.ep > 1) draft.set("moe.dispatch", "flat", {dispatcher});
   // The fused dispatcher brings grouped products along.
   const Setting* products = find_kernel(args, "moe_grouped_gemm");
   const bool grouped = kind == "fused" || (products != nullptr && args.on(products->name));
-  draft.set("moe.experts", std::string(grouped ? "grouped" : "sequential"),
+  draft.set("moe.experts", grouped ? "grouped" : "sequential",
             {products, grouped ? dispatcher : nullptr});
   if (args.number("training.router_aux_loss_coef").value_or(0) > 0)
     draft.set("moe.router.aux_loss", true, {args.find("training.router_aux_loss_coef")});

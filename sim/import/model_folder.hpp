@@ -18,7 +18,4 @@ std::optional<std::int64_t> hidden_of(const std::string& config);
 /// A document that a launch names, where it says or beside the launch file; nothing: not there.
 std::optional<std::string> file_beside(const std::string& launch_file, const std::string& named);
 
-std::optional<std::int64_t> import_mindspeed_fsdp2(const std::string& path, const std::string& text,
-                                                   const ImportOptions& options, Draft& draft);
-
 }  // namespace stepcast::launch

@@ -29,7 +29,4 @@ Framework printed_framework(const std::string& text);
 /// Whether a text holds the list of arguments that Megatron-LM and its kin print.
 bool has_printed_arguments(std::string_view text);
 
-std::optional<std::int64_t> import_arguments(const std::string& path, const std::string& text,
-                                             const ImportOptions& options, Draft& draft);
-
 }  // namespace stepcast::launch

@@ -18,27 +18,15 @@ std::vector<Setting> checked_settings(Framework framework, const Node& root,
 std::vector<Setting> checked(Framework framework, std::vector<Setting> settings,
                              const ImportOptions& options, Draft& draft);
 
-std::optional<std::int64_t> import_mindformers(const std::string& path, const std::string& text,
-                                               const ImportOptions& options, Draft& draft);
-std::optional<std::int64_t> import_torchtitan(const std::string& path, const std::string& text,
-                                              const ImportOptions& options, Draft& draft);
-/// The same of keys of a TOML that were read already.
+/// As import_torchtitan() of keys of a TOML that were read already.
 std::optional<std::int64_t> import_torchtitan_settings(const std::vector<Setting>& settings,
                                                        const ImportOptions& options, Draft& draft);
 /// torchtitan's models that have a flavor of this name, with blanks between them.
 std::string torchtitan_models_of(std::string_view flavor);
-/// A function of torchtitan's config_registry.py, of 2026.
-std::optional<std::int64_t> import_torchtitan_python(const std::string& path,
-                                                     const std::string& text,
-                                                     const ImportOptions& options, Draft& draft);
-std::optional<std::int64_t> import_nemo(const std::string& path, const std::string& text,
-                                        const ImportOptions& options, Draft& draft);
+
 /// A file as a scenario elsewhere names it. Throws InputError for standard input, which has no
 /// name.
 std::string path_of(const std::string& file);
-/// A task graph of run --graph, which is named and not unfolded.
-std::optional<std::int64_t> import_graph(const std::string& path, const std::string& text,
-                                         const ImportOptions& options, Draft& draft);
 
 /// A gated feed-forward width of Llama: 2/3 of 4 x hidden, times a factor, up to a multiple.
 std::int64_t llama_width(std::int64_t hidden, double factor, std::int64_t multiple);

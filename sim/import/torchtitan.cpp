@@ -1,13 +1,39 @@
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <vector>
 
-#include "dealt_layers.hpp"
 #include "megatron.hpp"
 #include "structured.hpp"
 
 // torchtitan: the model is a name, the rest are degrees.
 namespace stepcast::launch {
 namespace {
+
+/// Layers that embedding and head stand for where a framework deals out layers.
+struct EndLayers {
+  std::int64_t first, last;
+};
+
+/// Layers of each chunk and stage, [chunk][stage]: with the ends they are dealt out evenly over
+/// `count` chunks of `stages` stages, the first take what is left, and the ends are taken off.
+/// Nothing where a chunk would hold less than no layer.
+std::vector<std::vector<std::int64_t>> dealt_layers(std::int64_t layers, EndLayers ends,
+                                                    std::int64_t stages, std::int64_t count) {
+  const std::int64_t all = layers + ends.first + ends.last;
+  std::vector<std::int64_t> dealt;
+  for (std::int64_t i = 0; i < count; ++i) dealt.push_back(all / count + (i < all % count ? 1 : 0));
+  // Embedding and head took the places of layers.
+  dealt.front() -= ends.first;
+  dealt.back() -= ends.last;
+  if (std::ranges::min(dealt) < 0) return {};
+  std::vector<std::vector<std::int64_t>> table;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (i % stages == 0) table.emplace_back();
+    table.back().push_back(dealt[static_cast<std::size_t>(i)]);
+  }
+  return table;
+}
 
 /// Dimensions of models/*/__init__.py of v0.2.2.
 struct Flavor {
@@ -53,7 +79,7 @@ void import_flavor(Job& job) {
   };
   set("model.layers", f.layers);
   set("model.hidden", f.hidden);
-  set("model.attention.kind", std::string(f.kv_lora_rank > 0 ? "mla" : "gqa"));
+  set("model.attention.kind", f.kv_lora_rank > 0 ? "mla" : "gqa");
   set("model.attention.heads", f.heads);
   if (f.kv_lora_rank > 0) {
     set("model.attention.q_lora_rank", f.q_lora_rank);
@@ -66,14 +92,14 @@ void import_flavor(Job& job) {
     set("model.attention.kv_heads", f.kv_heads);
     set("model.attention.head_dim", f.head_dim);
   }
-  set("model.ffn.kind", std::string("swiglu"));
+  set("model.ffn.kind", "swiglu");
   set("model.ffn.hidden", f.ffn);
   set("model.vocabulary", f.vocabulary);
   set("model.tied_embeddings", false);
-  set("model.norm", std::string("rms"));
-  set("model.position", std::string("rope"));
-  set("model.bias", std::string("none"));
-  if (f.qk_norm) set("model.qk_norm", std::string("head"));
+  set("model.norm", "rms");
+  set("model.position", "rope");
+  set("model.bias", "none");
+  if (f.qk_norm) set("model.qk_norm", "head");
   if (f.experts == 0) return;
   set("model.moe.experts", f.experts);
   set("model.moe.top_k", f.top_k);
@@ -132,17 +158,16 @@ void import_degrees(Job& job) {
     const std::string backend =
         job.args.text("parallelism.expert_parallel_comm_backend", "standard");
     if (job.ep > 1)
-      draft.set("moe.dispatch", std::string(backend == "deepep" ? "two_hop_dedup" : "flat"),
+      draft.set("moe.dispatch", backend == "deepep" ? "two_hop_dedup" : "flat",
                 {degree("expert_parallel_comm_backend")});
-    draft.set("moe.experts", std::string("grouped"), {});
+    draft.set("moe.experts", "grouped", {});
   }
   // Its `alltoall` rotates keys step by step as a ring does.
   if (job.cp > 1)
     draft.set("parallel.context_algorithm",
-              std::string(job.args.text("parallelism.context_parallel_rotate_method",
-                                        "allgather") == "alltoall"
-                              ? "ring"
-                              : "allgather"),
+              job.args.text("parallelism.context_parallel_rotate_method", "allgather") == "alltoall"
+                  ? "ring"
+                  : "allgather",
               {degree("context_parallel_rotate_method")});
   // Pieces of the asynchronous form: one per rank, as symmetric memory copies them.
   if (job.args.on("parallelism.enable_async_tensor_parallel") && job.tp > 1)
@@ -199,7 +224,7 @@ void import_stages(Job& job) {
   if (job.pp == 1) {
     if (schedule != nullptr) draft.note(*schedule, "counts only with several stages");
     draft.set("parallel.vpp", 1, {});
-    draft.set("parallel.layers_per_chunk", std::string("even"), {});
+    draft.set("parallel.layers_per_chunk", "even", {});
     return;
   }
   const auto found = std::ranges::find(known_schedules, name, &KnownSchedule::name);
@@ -310,7 +335,7 @@ void import_gathers(Job& job) {
     return job.draft.note(*gathers, "counts only with the recipe tensorwise");
   if (job.draft.says("parallel.zero", "0"))
     return job.draft.note(*gathers, "counts only where parameters are sharded");
-  job.draft.set("communication.parameter.precision", std::string("fp8"), {gathers});
+  job.draft.set("communication.parameter.precision", "fp8", {gathers});
 }
 
 void import_precision(Job& job) {
@@ -334,7 +359,7 @@ void import_precision(Job& job) {
         "training.mixed_precision_param",
         "is '" + param + "', which no value of training.precision says, allowed: bfloat16");
   const bool fp8 = float8 || mx;
-  job.draft.set("training.precision", std::string(fp8 ? "fp8_mixed" : "bf16"),
+  job.draft.set("training.precision", fp8 ? "fp8_mixed" : "bf16",
                 {fp8 ? converters : job.args.find("training.mixed_precision_param")});
   // Each converter has its own recipe of scales.
   import_recipe(job, fp8_converters()[0], float8 ? converters : nullptr);
@@ -345,11 +370,10 @@ void import_precision(Job& job) {
 void import_rest(Job& job) {
   Draft& draft = job.draft;
   const Setting* reduce = job.args.find("training.mixed_precision_reduce");
-  draft.set("communication.gradient.precision",
-            std::string(job.args.text("training.mixed_precision_reduce", "float32") == "bfloat16"
-                            ? "bf16"
-                            : "fp32"),
-            {reduce});
+  draft.set(
+      "communication.gradient.precision",
+      job.args.text("training.mixed_precision_reduce", "float32") == "bfloat16" ? "bf16" : "fp32",
+      {reduce});
   draft.set("training.dropout", false, {});
   const Setting* compile = job.args.find({"compile.enable", "training.compile"});
   const bool compiled = compile != nullptr && job.args.on(compile->name);
@@ -360,16 +384,12 @@ void import_rest(Job& job) {
       parts == nullptr || std::ranges::find(parts->words, "loss") != parts->words.end();
   const bool layers =
       parts == nullptr || std::ranges::find(parts->words, "model") != parts->words.end();
-  draft.set("runtime.fusion", std::string(compiled && layers ? "pattern" : "none"),
-            {compile, parts});
-  draft.set("training.cross_entropy", std::string(compiled && loss ? "fused" : "unfused"),
-            {compile, parts});
+  draft.set("runtime.fusion", compiled && layers ? "pattern" : "none", {compile, parts});
+  draft.set("training.cross_entropy", compiled && loss ? "fused" : "unfused", {compile, parts});
   const Setting* kernels = job.args.find("optimizer.implementation");
-  draft.set(
-      "runtime.optimizer",
-      std::string(job.args.text("optimizer.implementation", "fused") == "fused" ? "fused"
-                                                                                : "elementwise"),
-      {kernels});
+  draft.set("runtime.optimizer",
+            job.args.text("optimizer.implementation", "fused") == "fused" ? "fused" : "elementwise",
+            {kernels});
 }
 
 }  // namespace

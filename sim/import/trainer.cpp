@@ -1,5 +1,3 @@
-#include "trainer.hpp"
-
 #include <algorithm>
 
 #include "deepspeed.hpp"
@@ -164,25 +162,24 @@ void import_trainer_kernels(TrainerJob& job, const std::string& config) {
     on = is_said(asked) || !is_said(job.args.find("disable_gradient_checkpointing"));
     rebuild = asked;
   }
-  draft.set("training.recompute", std::string(on ? "full" : "none"), {rebuild});
+  draft.set("training.recompute", on ? "full" : "none", {rebuild});
   import_inputs_away(job, rebuild, on);
   const Setting* kind = job.role("training.attention");
   const std::string name = first_word(kind);
   const bool eager = kind != nullptr && kind->name == "eager_attention" && is_said(kind);
   draft.set("training.attention",
-            std::string(name == "eager" || name == "disabled" || eager ? "unfused" : "fused"),
-            {kind});
+            name == "eager" || name == "disabled" || eager ? "unfused" : "fused", {kind});
   draft.set("training.dropout", false, {}, "models of the last years");
-  draft.set("communication.gradient.accumulation", std::string("separate"), {}, "autograd");
+  draft.set("communication.gradient.accumulation", "separate", {}, "autograd");
   const Setting* all = job.role("runtime.kernels");
-  draft.set("training.cross_entropy", std::string(is_said(all) ? "fused" : "unfused"), {all});
+  draft.set("training.cross_entropy", is_said(all) ? "fused" : "unfused", {all});
   for (const char* kernel : written_out(config)) {
     const std::string key = "runtime.kernels." + std::string(kernel);
     const Setting* own = job.role(key);
-    draft.set(key, std::string(is_said(all) || is_said(own) ? "fused" : "unfused"), {own, all});
+    draft.set(key, is_said(all) || is_said(own) ? "fused" : "unfused", {own, all});
   }
   const Setting* compiled = job.role("runtime.fusion");
-  draft.set("runtime.fusion", std::string(is_said(compiled) ? "pattern" : "none"), {compiled});
+  draft.set("runtime.fusion", is_said(compiled) ? "pattern" : "none", {compiled});
 }
 
 /// Adam of bitsandbytes: one kernel for each tensor, and states of one byte but for those of
@@ -195,10 +192,10 @@ void import_small_adam(TrainerJob& job, const Setting& optimizer, const std::str
                              "value of training.first_moment says; give --set "
                              "training.first_moment=fp8 --set training.second_moment=fp8, which "
                              "counts the embedding's as bytes too, or adamw_torch");
-  job.draft.set("runtime.optimizer", std::string("fused"), {&optimizer}, "one kernel for a tensor");
+  job.draft.set("runtime.optimizer", "fused", {&optimizer}, "one kernel for a tensor");
   if (!holds(optim, "8bit")) return;
   for (const char* key : {"training.first_moment", "training.second_moment"})
-    job.draft.set(key, std::string("fp8"), {&optimizer}, "bytes; their scales are not counted");
+    job.draft.set(key, "fp8", {&optimizer}, "bytes; their scales are not counted");
 }
 
 void import_trainer_optimizer(TrainerJob& job) {
@@ -215,8 +212,7 @@ void import_trainer_optimizer(TrainerJob& job) {
                                          "', allowed: adamw_torch, adamw_torch_fused, "
                                          "paged_adamw_32bit, and with adapters adamw_bnb_8bit, "
                                          "paged_adamw_8bit");
-  draft.set("runtime.optimizer",
-            std::string(holds(optim, "fused") || optim.empty() ? "fused" : "elementwise"),
+  draft.set("runtime.optimizer", holds(optim, "fused") || optim.empty() ? "fused" : "elementwise",
             {optimizer}, optim.empty() ? "adamw_torch_fused" : "");
 }
 
@@ -275,7 +271,7 @@ void import_trainer_fsdp(TrainerJob& job, const Setting* words, const Setting* s
   const bool keeps = holds(all, "shard_grad_op") || (reshard != nullptr && !is_said(reshard));
   draft.set("parallel.zero", keeps ? 2 : 3, {words, strategy, reshard});
   draft.set("communication.gradient.overlap", true, {&said});
-  draft.set("communication.gradient.precision", std::string("bf16"), {},
+  draft.set("communication.gradient.precision", "bf16", {},
             "two bytes: accelerate reduces in the type of the products");
   draft.keep("communication.gradient.precision");
 }
@@ -328,7 +324,7 @@ bool import_trainer_adapters(TrainerJob& job, const std::string& config) {
   if (job.form.framework == Framework::ms_swift && job.role("training.adapters.dropout") == nullptr)
     job.draft.set("training.adapters.dropout", true, {}, "0.05 unless given");
   if (targets == nullptr || all)
-    job.draft.set("training.adapters.products", std::string("apart"), {targets}, "modules of peft");
+    job.draft.set("training.adapters.products", "apart", {targets}, "modules of peft");
   job.draft.keep("training.adapters.products");
   return true;
 }
@@ -336,10 +332,10 @@ bool import_trainer_adapters(TrainerJob& job, const std::string& config) {
 /// Weights, gradients and states in BF16 alone.
 void import_half_weights(TrainerJob& job, const Setting* asked) {
   const std::string why = "weights are loaded in BF16";
-  job.draft.set("training.master_weights", std::string("none"), {asked}, why);
+  job.draft.set("training.master_weights", "none", {asked}, why);
   for (const char* key : {"training.first_moment", "training.second_moment"})
-    if (!job.draft.says(key, "fp8")) job.draft.set(key, std::string("bf16"), {asked}, why);
-  job.draft.set("communication.gradient.precision", std::string("bf16"), {asked}, why);
+    if (!job.draft.says(key, "fp8")) job.draft.set(key, "bf16", {asked}, why);
+  job.draft.set("communication.gradient.precision", "bf16", {asked}, why);
   constexpr std::int64_t elements = (std::int64_t{25} << 20) / 2;  // bucket_cap_mb, BF16
   job.draft.set("communication.gradient.bucket", elements, {}, "buckets of 25 MiB");
   for (const char* key : {"training.master_weights", "training.first_moment",
@@ -370,7 +366,7 @@ void import_trainer_sharding(TrainerJob& job, const std::string& config) {
   draft.set("communication.gradient.overlap", true, {}, "DistributedDataParallel");
   constexpr std::int64_t elements = (std::int64_t{25} << 20) / 4;  // bucket_cap_mb, FP32
   draft.set("communication.gradient.bucket", elements, {}, "buckets of 25 MiB");
-  draft.set("communication.gradient.precision", std::string("fp32"), {}, "of the weights");
+  draft.set("communication.gradient.precision", "fp32", {}, "of the weights");
   for (const char* key : {"parallel.zero", "communication.gradient.overlap",
                           "communication.gradient.bucket", "communication.gradient.precision"})
     draft.keep(key);
@@ -383,11 +379,11 @@ void import_trainer_sharding(TrainerJob& job, const std::string& config) {
   // What is frozen is as it was loaded; peft casts its adapters up (autocast_adapter_dtype), and
   // DeepSpeed casts all weights down again.
   if (job.adapts) {
-    draft.set("training.master_weights", std::string("stored"), {}, "adapters in FP32, as of peft");
+    draft.set("training.master_weights", "stored", {}, "adapters in FP32, as of peft");
     return draft.keep("training.master_weights");
   }
   if (job.form.casts)
-    draft.set("training.master_weights", std::string("stored"), {}, "weights are cast to FP32");
+    draft.set("training.master_weights", "stored", {}, "weights are cast to FP32");
   else if (!draft.given("training.master_weights"))
     draft.wrong({job.path}, "training.master_weights",
                 "is not said: without DeepSpeed and FSDP weights have the type in which they are "
@@ -435,8 +431,8 @@ std::optional<std::int64_t> import_form(const TrainerDefaults& form, const std::
   draft.set("parallel.tp", job.tp, {tensor}, "no other way");
   draft.set("parallel.pp", 1, {}, "no stages");
   draft.set("parallel.cp", job.cp, {context});
-  if (job.cp > 1) draft.set("parallel.context_algorithm", std::string("ulysses"), {context});
-  draft.set("parallel.layers_per_chunk", std::string("even"), {}, "no stages");
+  if (job.cp > 1) draft.set("parallel.context_algorithm", "ulysses", {context});
+  draft.set("parallel.layers_per_chunk", "even", {}, "no stages");
   const Setting* shape = job.role("model", "config");
   const std::string config =
       set_model_folder(shape != nullptr ? shape : job.role("model"), path, draft);

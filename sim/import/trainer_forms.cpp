@@ -1,4 +1,4 @@
-#include "trainer.hpp"
+#include "forms.hpp"
 
 // Which program of the Trainer's kind a text is one of, or launches.
 namespace stepcast::launch {

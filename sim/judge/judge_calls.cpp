@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "judge_messages.hpp"
+#include "judge_patterns.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast::judge {

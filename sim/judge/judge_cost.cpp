@@ -1,5 +1,3 @@
-#include "stepcast/sim/judge/judge_cost.hpp"
-
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -9,6 +7,7 @@
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/long_work.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/judge/judge.hpp"
 #include "stepcast/sim/replay/worst_replicas.hpp"
 
 namespace stepcast {

@@ -1,8 +1,8 @@
-#include "equitable.hpp"
-
 #include <algorithm>
 #include <tuple>
 #include <utility>
+
+#include "refinement.hpp"
 
 namespace stepcast {
 namespace {

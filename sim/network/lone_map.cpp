@@ -1,9 +1,8 @@
-#include "stepcast/sim/network/lone_map.hpp"
-
 #include <algorithm>
 #include <tuple>
 
 #include "job_graph.hpp"
+#include "stepcast/sim/network/network_map.hpp"
 
 namespace stepcast {
 namespace {

@@ -1,14 +1,25 @@
 #include "refinement.hpp"
 
+#include <bit>
+#include <cstdint>
 #include <numeric>
 #include <unordered_map>
 
-#include "equitable.hpp"
-#include "mix.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {
 namespace {
+
+/// Spreads 64 bits (the finalizer of SplitMix64, Steele et al. 2014). Sums of mixed values are
+/// hashes of multisets.
+constexpr std::uint64_t mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15U;
+  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31U);
+}
+constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) { return mix(mix(a) + b); }
+std::uint64_t mix_number(double value) { return mix(std::bit_cast<std::uint64_t>(value)); }
 
 /// Numbers equal signatures alike, in the order of their first appearance; returns how many there
 /// are.

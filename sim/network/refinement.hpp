@@ -23,4 +23,10 @@ Colours refine(const JobGraph& graph, const std::vector<std::uint64_t>& rank_key
 /// Every rank, object and link its own colour.
 Colours separate(const JobGraph& graph, std::size_t ranks);
 
+/// Whether ranks of one colour have equal keys and see equal colours in equal roles, and so do
+/// objects and links: compared value by value, not by hashes. Colours are numbered by first
+/// appearance.
+bool equitable(const JobGraph& graph, const std::vector<std::uint64_t>& rank_keys,
+               const Colours& colours);
+
 }  // namespace stepcast

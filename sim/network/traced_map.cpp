@@ -1,5 +1,3 @@
-#include "stepcast/sim/network/traced_map.hpp"
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,6 +6,7 @@
 #include "job_graph.hpp"
 #include "link_classes.hpp"
 #include "pattern_planner.hpp"
+#include "stepcast/sim/network/network_map.hpp"
 #include "stepcast/workloads/fair_share.hpp"
 
 namespace stepcast {

@@ -1,7 +1,6 @@
-#include "stepcast/sim/page/study_page.hpp"
-
 #include "html.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/sim/page/pages.hpp"
 
 namespace stepcast {
 

@@ -1,5 +1,3 @@
-#include "stepcast/sim/page/sweep_page.hpp"
-
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -7,6 +5,7 @@
 
 #include "html.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/sim/page/pages.hpp"
 
 namespace stepcast {
 namespace {

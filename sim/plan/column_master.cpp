@@ -200,11 +200,50 @@ PlacedLayers ColumnMaster::read(const double* values) const {
 /// be on a virtual stage, behind the first one without it the next run begins.
 class ColumnMaster::Model {
  public:
-  explicit Model(const ColumnMaster& master);
+  /// Columns come before the rows, because a row names its columns.
+  explicit Model(const ColumnMaster& master)
+      : master_{master},
+        runs_{master.problem_.runs.size()},
+        virtual_stages_{master.stages_ * master.chunks_},
+        all_(runs_),
+        one_(master.stages_),
+        up_to_(virtual_stages_ * (runs_ - 1)),
+        behind_(up_to_.size()),
+        cbc_{Cbc_newModel()} {
+    // Silent: its words would mix with the answer.
+    Cbc_setLogLevel(cbc_, 0);
+    // Least pass time.
+    Cbc_setObjSense(cbc_, 1);
+    for (std::size_t s = 0; s < master.stages_; ++s)
+      for (const Column& column : master.columns_[s]) add_column(s, column);
+    for (std::size_t i = 0; i < up_to_.size(); ++i) add_binary(0);
+    // Each stage takes one column, and each run is placed once.
+    for (const Row& row : one_) add_row(row, 'E', 1);
+    for (std::size_t r = 0; r < runs_; ++r)
+      add_row(all_[r], 'E', static_cast<double>(master.problem_.runs[r].layers));
+    for (std::size_t part = 0; part < virtual_stages_; ++part)
+      for (std::size_t border = 0; border + 1 < runs_; ++border) keep_order(part, border);
+  }
+
   ~Model() { Cbc_deleteModel(cbc_); }
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
-  Answer solve(const PlacementLimits& limits);
+
+  /// A programme without a solution is complete too: it says that these periods are too short.
+  Answer solve(const PlacementLimits& limits) {
+    // Nodes and not seconds end the search, so that the answer is the same on every machine.
+    Cbc_setMaximumNodes(cbc_, std::max(limits.nodes, 1));
+    Cbc_solve(cbc_);
+    Answer answer;
+    answer.nodes = std::max(Cbc_getNodeCount(cbc_), 1);
+    const bool found = Cbc_bestSolution(cbc_) != nullptr;
+    answer.complete =
+        Cbc_isProvenOptimal(cbc_) != 0 || (!found && Cbc_isProvenInfeasible(cbc_) != 0);
+    if (!found) return answer;
+    answer.placed = master_.read(Cbc_bestSolution(cbc_));
+    answer.pass = Cbc_getObjValue(cbc_);
+    return answer;
+  }
 
  private:
   struct Row {
@@ -220,8 +259,48 @@ class ColumnMaster::Model {
     Cbc_addRow(cbc_, "", static_cast<int>(row.columns.size()), row.columns.data(),
                row.factors.data(), sense, right);
   }
-  void add_column(std::size_t stage, const Column& column);
-  void keep_order(std::size_t part, std::size_t border);
+
+  /// A column is listed at every border on whose side it has layers, which is all that the order
+  /// needs to know.
+  void add_column(std::size_t stage, const Column& column) {
+    add_binary(column.pass);
+    one_[stage].add(columns_);
+    std::vector<int> sum(runs_, 0);
+    const auto some = [](int n) { return n > 0; };
+    for (std::size_t c = 0; c < master_.chunks_; ++c) {
+      const std::vector<int>& counts = master_.part(stage, column, c).counts;
+      for (std::size_t r = 0; r < runs_; ++r) sum[r] += counts[r];
+      for (std::size_t border = 0; border + 1 < runs_; ++border) {
+        const std::size_t here = place(c * master_.stages_ + stage, border);
+        // Layers up to the border, and behind it.
+        const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(border) + 1;
+        if (std::any_of(counts.begin(), middle, some)) up_to_[here].add(columns_);
+        if (std::any_of(middle, counts.end(), some)) behind_[here].add(columns_);
+      }
+    }
+    for (std::size_t r = 0; r < runs_; ++r)
+      if (sum[r] > 0) all_[r].add(columns_, sum[r]);
+    ++columns_;
+  }
+
+  /// Runs of layers stand one behind the other in the model, and a placement must keep that.
+  void keep_order(std::size_t part, std::size_t border) {
+    // A stage may hold layers up to a border only while that border is open.
+    Row& up_to = up_to_[place(part, border)];
+    up_to.add(open(part, border), -1);
+    add_row(up_to, 'L', 0);
+    // Layers behind the border are allowed where the next stage has it closed.
+    if (part + 1 == virtual_stages_) return;
+    Row& behind = behind_[place(part, border)];
+    behind.add(open(part + 1, border));
+    add_row(behind, 'L', 1);
+    // Once closed, a border stays closed for all later stages.
+    Row falls;
+    falls.add(open(part + 1, border));
+    falls.add(open(part, border), -1);
+    add_row(falls, 'L', 0);
+  }
+
   std::size_t place(std::size_t part, std::size_t border) const {
     return part * (runs_ - 1) + border;
   }
@@ -236,87 +315,6 @@ class ColumnMaster::Model {
   int columns_ = 0;
   Cbc_Model* cbc_;
 };
-
-/// Columns come before the rows, because a row names its columns.
-ColumnMaster::Model::Model(const ColumnMaster& master)
-    : master_{master},
-      runs_{master.problem_.runs.size()},
-      virtual_stages_{master.stages_ * master.chunks_},
-      all_(runs_),
-      one_(master.stages_),
-      up_to_(virtual_stages_ * (runs_ - 1)),
-      behind_(up_to_.size()),
-      cbc_{Cbc_newModel()} {
-  // Silent: its words would mix with the answer.
-  Cbc_setLogLevel(cbc_, 0);
-  // Least pass time.
-  Cbc_setObjSense(cbc_, 1);
-  for (std::size_t s = 0; s < master.stages_; ++s)
-    for (const Column& column : master.columns_[s]) add_column(s, column);
-  for (std::size_t i = 0; i < up_to_.size(); ++i) add_binary(0);
-  // Each stage takes one column, and each run is placed once.
-  for (const Row& row : one_) add_row(row, 'E', 1);
-  for (std::size_t r = 0; r < runs_; ++r)
-    add_row(all_[r], 'E', static_cast<double>(master.problem_.runs[r].layers));
-  for (std::size_t part = 0; part < virtual_stages_; ++part)
-    for (std::size_t border = 0; border + 1 < runs_; ++border) keep_order(part, border);
-}
-
-/// A column is listed at every border on whose side it has layers, which is all that the order
-/// needs to know.
-void ColumnMaster::Model::add_column(std::size_t stage, const Column& column) {
-  add_binary(column.pass);
-  one_[stage].add(columns_);
-  std::vector<int> sum(runs_, 0);
-  const auto some = [](int n) { return n > 0; };
-  for (std::size_t c = 0; c < master_.chunks_; ++c) {
-    const std::vector<int>& counts = master_.part(stage, column, c).counts;
-    for (std::size_t r = 0; r < runs_; ++r) sum[r] += counts[r];
-    for (std::size_t border = 0; border + 1 < runs_; ++border) {
-      const std::size_t here = place(c * master_.stages_ + stage, border);
-      // Layers up to the border, and behind it.
-      const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(border) + 1;
-      if (std::any_of(counts.begin(), middle, some)) up_to_[here].add(columns_);
-      if (std::any_of(middle, counts.end(), some)) behind_[here].add(columns_);
-    }
-  }
-  for (std::size_t r = 0; r < runs_; ++r)
-    if (sum[r] > 0) all_[r].add(columns_, sum[r]);
-  ++columns_;
-}
-
-/// Runs of layers stand one behind the other in the model, and a placement must keep that.
-void ColumnMaster::Model::keep_order(std::size_t part, std::size_t border) {
-  // A stage may hold layers up to a border only while that border is open.
-  Row& up_to = up_to_[place(part, border)];
-  up_to.add(open(part, border), -1);
-  add_row(up_to, 'L', 0);
-  // Layers behind the border are allowed where the next stage has it closed.
-  if (part + 1 == virtual_stages_) return;
-  Row& behind = behind_[place(part, border)];
-  behind.add(open(part + 1, border));
-  add_row(behind, 'L', 1);
-  // Once closed, a border stays closed for all later stages.
-  Row falls;
-  falls.add(open(part + 1, border));
-  falls.add(open(part, border), -1);
-  add_row(falls, 'L', 0);
-}
-
-/// A programme without a solution is complete too: it says that these periods are too short.
-ColumnMaster::Answer ColumnMaster::Model::solve(const PlacementLimits& limits) {
-  // Nodes and not seconds end the search, so that the answer is the same on every machine.
-  Cbc_setMaximumNodes(cbc_, std::max(limits.nodes, 1));
-  Cbc_solve(cbc_);
-  Answer answer;
-  answer.nodes = std::max(Cbc_getNodeCount(cbc_), 1);
-  const bool found = Cbc_bestSolution(cbc_) != nullptr;
-  answer.complete = Cbc_isProvenOptimal(cbc_) != 0 || (!found && Cbc_isProvenInfeasible(cbc_) != 0);
-  if (!found) return answer;
-  answer.placed = master_.read(Cbc_bestSolution(cbc_));
-  answer.pass = Cbc_getObjValue(cbc_);
-  return answer;
-}
 
 /// A stage without any column settles the question before the solver is asked.
 ColumnMaster::Answer ColumnMaster::solve(const PlacementLimits& limits) {

@@ -1,5 +1,5 @@
 #pragma once
-#include "slices.hpp"
+#include "placement.hpp"
 
 /// The integer programme over columns of stages when the period of each chunk is fixed.
 namespace stepcast {

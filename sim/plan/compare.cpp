@@ -1,8 +1,7 @@
-#include "compare.hpp"
-
 #include <algorithm>
 #include <sstream>
 
+#include "search_steps.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/explain/check.hpp"

@@ -34,14 +34,12 @@ class SeveralValues : public Visitor {
     to_.one_of(current, each_below(bodies));
   }
   // No key of a list's entries takes several values.
-  void list(std::string_view key, std::string_view doc, std::size_t size,
-            const std::function<void(std::size_t)>& resize,
-            const std::function<void(Visitor&, std::size_t)>& body) override {
+  void list(std::string_view key, std::string_view doc, std::size_t size, const Resize& resize,
+            const Entry& body) override {
     to_.list(key, doc, size, resize, body);
   }
   void optional_list(std::string_view key, std::string_view doc, std::size_t size,
-                     const std::function<void(std::size_t)>& resize,
-                     const std::function<void(Visitor&, std::size_t)>& body) override {
+                     const Resize& resize, const Entry& body) override {
     to_.optional_list(key, doc, size, resize, body);
   }
   void paths(std::string_view key, std::string_view doc, const PathMap& map) override {

@@ -1,9 +1,8 @@
-#include "finalists.hpp"
-
 #include <algorithm>
 #include <sstream>
 #include <tuple>
 
+#include "search_steps.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast {

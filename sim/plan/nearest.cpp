@@ -1,13 +1,12 @@
-#include "nearest.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
 
 #include "enumerate.hpp"
-#include "fast_keys.hpp"
 #include "launchable.hpp"
+#include "plan_keys.hpp"
+#include "search_steps.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 

@@ -1,10 +1,9 @@
-#include "place_best.hpp"
-
 #include <algorithm>
 #include <sstream>
 
 #include "placement.hpp"
 #include "plan_cost.hpp"
+#include "search_steps.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "slices.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {
@@ -43,73 +42,70 @@ class StageProgramme {
         layers_{static_cast<std::size_t>(problem.layers())},
         parts_{static_cast<std::size_t>(problem.stages * problem.chunks)} {}
 
-  std::optional<PlacedLayers> solve();
+  /// The longest chunk so far is all that the rest needs to know, which makes it a dynamic
+  /// programme.
+  std::optional<PlacedLayers> solve() {
+    std::vector<std::vector<std::size_t>> from(parts_, std::vector<std::size_t>(layers_ + 1, 0));
+    std::vector<double> best(layers_ + 1, unreachable);
+    best[0] = 0;
+    for (std::size_t part = 0; part < parts_; ++part) {
+      std::vector<double> next(layers_ + 1, unreachable);
+      const double ends = ends_of(problem_, part).unit;
+      for (std::size_t first = 0; first < layers_; ++first) {
+        if (best[first] == unreachable) continue;
+        for (std::size_t end = first + 1; end <= layers_; ++end) {
+          const auto again = recomputed(part, first, end);
+          if (!again) break;
+          const double time =
+              std::max(best[first], ends + slice_unit(prefix_, {first, end, *again}));
+          if (time >= next[end]) continue;
+          next[end] = time;
+          from[part][end] = first;
+        }
+      }
+      best = std::move(next);
+    }
+    if (best[layers_] == unreachable) return {};
+    return placed(from);
+  }
 
  private:
   /// The fewest recomputed layers with which the slice fits its share; nothing when none do.
-  std::optional<std::size_t> recomputed(std::size_t part, std::size_t first, std::size_t end) const;
-  PlacedLayers placed(const std::vector<std::vector<std::size_t>>& from) const;
+  /// Every chunk may fill its even share of the memory; what another one leaves is not seen here.
+  std::optional<std::size_t> recomputed(std::size_t part, std::size_t first,
+                                        std::size_t end) const {
+    const auto stages = static_cast<std::size_t>(problem_.stages);
+    const LayerRun ends = ends_of(problem_, part);
+    const double share = problem_.capacity / static_cast<double>(problem_.chunks);
+    const double held = most_held(problem_, part % stages, part / stages);
+    const double states = prefix_.states[end] - prefix_.states[first] + ends.states;
+    for (std::size_t r = 0; r <= end - first; ++r)
+      if (states + held * (slice_kept(prefix_, {first, end, r}) + ends.kept) <= share) return r;
+    return {};
+  }
+
+  /// The programme keeps where slices began, and how much each recomputes follows from that.
+  PlacedLayers placed(const std::vector<std::vector<std::size_t>>& from) const {
+    const auto stages = static_cast<std::size_t>(problem_.stages);
+    PlacedLayers result;
+    result.layers.assign(static_cast<std::size_t>(problem_.chunks),
+                         std::vector<std::int64_t>(stages));
+    result.recomputed = result.layers;
+    std::size_t end = layers_;
+    for (std::size_t part = parts_; part-- > 0;) {
+      const std::size_t first = from[part][end];
+      result.layers[part / stages][part % stages] = static_cast<std::int64_t>(end - first);
+      result.recomputed[part / stages][part % stages] =
+          static_cast<std::int64_t>(*recomputed(part, first, end));
+      end = first;
+    }
+    return result;
+  }
 
   const PlacementProblem& problem_;
   LayerSums prefix_;
   std::size_t layers_, parts_;
 };
-
-/// Every chunk may fill its even share of the memory; what another one leaves is not seen here.
-std::optional<std::size_t> StageProgramme::recomputed(std::size_t part, std::size_t first,
-                                                      std::size_t end) const {
-  const auto stages = static_cast<std::size_t>(problem_.stages);
-  const LayerRun ends = ends_of(problem_, part);
-  const double share = problem_.capacity / static_cast<double>(problem_.chunks);
-  const double held = most_held(problem_, part % stages, part / stages);
-  const double states = prefix_.states[end] - prefix_.states[first] + ends.states;
-  for (std::size_t r = 0; r <= end - first; ++r)
-    if (states + held * (slice_kept(prefix_, {first, end, r}) + ends.kept) <= share) return r;
-  return {};
-}
-
-/// The programme keeps where slices began, and how much each recomputes follows from that.
-PlacedLayers StageProgramme::placed(const std::vector<std::vector<std::size_t>>& from) const {
-  const auto stages = static_cast<std::size_t>(problem_.stages);
-  PlacedLayers result;
-  result.layers.assign(static_cast<std::size_t>(problem_.chunks),
-                       std::vector<std::int64_t>(stages));
-  result.recomputed = result.layers;
-  std::size_t end = layers_;
-  for (std::size_t part = parts_; part-- > 0;) {
-    const std::size_t first = from[part][end];
-    result.layers[part / stages][part % stages] = static_cast<std::int64_t>(end - first);
-    result.recomputed[part / stages][part % stages] =
-        static_cast<std::int64_t>(*recomputed(part, first, end));
-    end = first;
-  }
-  return result;
-}
-
-/// The longest chunk so far is all that the rest needs to know, which makes it a dynamic programme.
-std::optional<PlacedLayers> StageProgramme::solve() {
-  std::vector<std::vector<std::size_t>> from(parts_, std::vector<std::size_t>(layers_ + 1, 0));
-  std::vector<double> best(layers_ + 1, unreachable);
-  best[0] = 0;
-  for (std::size_t part = 0; part < parts_; ++part) {
-    std::vector<double> next(layers_ + 1, unreachable);
-    const double ends = ends_of(problem_, part).unit;
-    for (std::size_t first = 0; first < layers_; ++first) {
-      if (best[first] == unreachable) continue;
-      for (std::size_t end = first + 1; end <= layers_; ++end) {
-        const auto again = recomputed(part, first, end);
-        if (!again) break;
-        const double time = std::max(best[first], ends + slice_unit(prefix_, {first, end, *again}));
-        if (time >= next[end]) continue;
-        next[end] = time;
-        from[part][end] = first;
-      }
-    }
-    best = std::move(next);
-  }
-  if (best[layers_] == unreachable) return {};
-  return placed(from);
-}
 
 }  // namespace
 

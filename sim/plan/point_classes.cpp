@@ -4,8 +4,7 @@
 #include <set>
 
 #include "document.hpp"
-#include "fast_keys.hpp"
-#include "slow_keys.hpp"
+#include "plan_keys.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 
 namespace stepcast {

@@ -1,12 +1,12 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <boost/container/small_vector.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
-#include "fifo.hpp"
-#include "idle_clock.hpp"
 #include "power_reserve.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
 #include "stepcast/sim/network/network_map.hpp"
@@ -15,15 +15,93 @@
 #include "stepcast/sim/replay/recording.hpp"
 #include "stepcast/sim/replay/stall_plan.hpp"
 #include "stepcast/sim/replay/timeline.hpp"
+#include "stepcast/topology/device_spec.hpp"
 #include "stepcast/workloads/host_queue.hpp"
 #include "stepcast/workloads/program.hpp"
-#include "unit_code.hpp"
 
 /// State of the replay: what a rank class has done and what it waits for.
 namespace stepcast {
 
 inline constexpr std::size_t no_unit = std::numeric_limits<std::size_t>::max();
 inline constexpr std::size_t cache_line = 64;  ///< or what is likely to be one [B]
+
+/// A queue that costs nothing while it is empty and little while it is short: every rank has many.
+/// So many items stand in the queue itself.
+template <class T, std::size_t inside = 0>
+class Fifo {
+ public:
+  bool empty() const { return first_ == items_.size(); }
+  std::size_t size() const { return items_.size() - first_; }
+  void prefetch() const { __builtin_prefetch(items_.data() + first_); }
+  T& front() { return items_[first_]; }
+  void push_back(const T& item) { items_.push_back(item); }
+  T& emplace_back() { return items_.emplace_back(); }
+  void pop_front() {
+    if (++first_ < items_.size()) return;
+    items_.clear();
+    first_ = 0;
+  }
+  auto begin() { return items_.begin() + static_cast<std::ptrdiff_t>(first_); }
+  auto end() { return items_.end(); }
+  auto begin() const { return items_.begin() + static_cast<std::ptrdiff_t>(first_); }
+  auto end() const { return items_.end(); }
+
+ private:
+  boost::container::small_vector<T, inside> items_;
+  std::size_t first_ = 0;
+};
+
+/// The clock of one device: since when it has no work, and until when it is slow for that
+/// (docs/models/clocks.md).
+class ClockState {
+ public:
+  /// Work of `work` seconds at the clock of work that begins at `start` takes this long; `start`
+  /// never decreases, and end() is told when it has ended.
+  double time_of(const IdleClock& clock, double start, double work) {
+    if (start - worked_until_ > clock.hold.value()) slow_until_ = start + clock.ramp.value();
+    const double slow = std::max(0.0, slow_until_ - start);
+    const double slowness = clock.slowness();
+    return work * slowness <= slow ? work * slowness : work + slow * (1 - 1 / slowness);
+  }
+  void end(double time) { worked_until_ = time; }
+
+  void shift(double time) {
+    worked_until_ += time;
+    slow_until_ += time;
+  }
+  double worked_until() const { return worked_until_; }
+  double slow_until() const { return slow_until_; }
+
+ private:
+  double worked_until_ = 0, slow_until_ = 0;
+};
+
+/// Units of each chunk that a rank has begun in a step, the one at hand included. [chunk]
+struct UnitCounts {
+  std::vector<std::uint32_t> forwards;
+  std::vector<std::uint32_t> gradients;  ///< that make gradients of weights
+
+  void begin(const Unit& unit) {
+    if (unit.kind == UnitKind::forward) ++forwards[unit.chunk.value];
+    const bool makes_gradients =
+        unit.kind == UnitKind::backward || unit.kind == UnitKind::backward_weight;
+    if (makes_gradients) ++gradients[unit.chunk.value];
+  }
+};
+
+/// Units of a chunk that make gradients of its weights in one step.
+std::uint32_t gradients_per_chunk(const PipelineShape& shape);
+
+/// The code of a unit that has begun: the first forward awaits gathered parameters and the last
+/// gradients start reductions, so that both have code of their own.
+const Instructions& unit_code(const UnitCounts& begun, const StageProgram& program,
+                              const PipelineShape& shape, const Unit& unit);
+
+/// The code of two units that run as one; nothing where they run one after the other: the first
+/// forward of a chunk, the last backward and what the program does not pair.
+const Instructions* pair_code(const UnitCounts& begun, const StageProgram& program,
+                              const PipelineShape& shape, const Unit& forward,
+                              const Unit& backward);
 
 /// One collective that its members are about to do or are doing.
 struct Meeting {

@@ -1,9 +1,8 @@
-#include "stepcast/sim/report/framework_text.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "stepcast/sim/report/report.hpp"
 #include "stepcast/sim/scenario/applied_framework.hpp"
 
 namespace stepcast {

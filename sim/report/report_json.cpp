@@ -2,12 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "framework_json.hpp"
-#include "interval_json.hpp"
 #include "shown_memory.hpp"
 #include "stepcast/base/build.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
+#include "stepcast/sim/forecast/seeds.hpp"
 #include "stepcast/sim/forecast/step_cost.hpp"
 #include "stepcast/sim/forecast/step_statistics.hpp"
 #include "stepcast/sim/replay/worst_replicas.hpp"
@@ -15,10 +14,54 @@
 #include "stepcast/sim/report/names.hpp"
 #include "stepcast/sim/report/report.hpp"
 #include "stepcast/sim/report/run_operators.hpp"
+#include "stepcast/sim/scenario/applied_framework.hpp"
 #include "stepcast/sim/scenario/inputs.hpp"
 
 namespace stepcast {
 namespace {
+
+/// `interval` of a run with seeds.
+nlohmann::ordered_json interval_json(const StepInterval& interval) {
+  using Json = nlohmann::ordered_json;
+  const auto bounds = [](const StepInterval::Bounds& b) {
+    return Json{{"low_s", b.low}, {"high_s", b.high}};
+  };
+  Json json = bounds(interval.both);
+  json["model"] = interval.model ? bounds(*interval.model) : Json(nullptr);
+  json["spread"] = bounds(interval.spread);
+  return json;
+}
+
+/// What an interval was taken from: null where no file says.
+nlohmann::ordered_json origin_json(const RangeOrigin& origin) {
+  using Json = nlohmann::ordered_json;
+  if (origin.of.empty()) return nullptr;
+  return {{"class", origin.of},
+          {"note", origin.note.empty() ? Json(nullptr) : Json(origin.note)},
+          {"kind", origin.why.empty() ? "exact" : "plain"},
+          {"why", origin.why.empty() ? Json(nullptr) : Json(origin.why)}};
+}
+
+/// `framework` of a scenario: who it is, and each key with the rule that says it.
+nlohmann::ordered_json framework_json(const AppliedFramework& framework) {
+  using Json = nlohmann::ordered_json;
+  const auto list = [](const std::vector<AppliedFramework::Key>& keys) {
+    Json all = Json::object();
+    for (const AppliedFramework::Key& key : keys) {
+      Json& json = all[key.path];
+      json = {{"value", key.value}, {"source", key.source}, {"rule", key.place}};
+      if (!key.recipe.empty()) json["recipe"] = key.recipe;
+      if (!key.why.empty()) json["why"] = key.why;
+    }
+    return all;
+  };
+  return {{"name", framework.id},
+          {"label", framework.label},
+          {"assumed", framework.assumed},
+          {"recipe", framework.recipe.empty() ? Json(nullptr) : Json(framework.recipe)},
+          {"keys", list(framework.keys)},
+          {"left_out", list(framework.left_out)}};
+}
 
 using Json = nlohmann::ordered_json;
 

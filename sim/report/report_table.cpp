@@ -5,21 +5,50 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string>
 
 #include "agreement.hpp"
 #include "shown_memory.hpp"
-#include "split_lines.hpp"
 #include "stepcast/base/palette.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/forecast/step_cost.hpp"
 #include "stepcast/sim/forecast/step_statistics.hpp"
-#include "stepcast/sim/report/framework_text.hpp"
 #include "stepcast/sim/report/report.hpp"
 
 namespace stepcast {
 namespace {
+
+/// What pieces cost and hide, in one layer and micro-batch.
+std::string split_text(const std::string& name, const SplitExperts& s) {
+  const bool loses = s.gain() < Seconds{0};
+  return fmt::format(
+      "  {:<14} {:>10}    {} a layer and micro-batch: {} {} on the device, {} of exchanges {}",
+      name, human(loses ? -1 * s.gain() : s.gain()), loses ? "lost" : "gained",
+      human(s.cost < Seconds{0} ? -1 * s.cost : s.cost), s.cost < Seconds{0} ? "less" : "more",
+      human(s.hidden < Seconds{0} ? -1 * s.hidden : s.hidden),
+      s.hidden < Seconds{0} ? "more waited for" : "hidden");
+}
+
+/// What tokens of experts in pieces cost and hide; empty where they are whole.
+std::string pieces_line(const Scenario& scenario, const Forecast& forecast) {
+  if (!forecast.experts || !forecast.experts->split) return "";
+  const MoeSpec& moe = scenario.workload.moe;
+  const char* const how = moe.overlap == MoeSpec::Overlap::tiles ? "tiles" : "chunks";
+  return split_text(fmt::format("{}({})", how, moe.pieces), *forecast.experts->split) + "\n";
+}
+
+/// The same of products beside the exchanges of tensor ranks; what the host issues for it stands
+/// apart.
+std::string products_line(const Scenario& scenario, const Forecast& forecast) {
+  if (!forecast.products) return "";
+  const SplitProducts& p = *forecast.products;
+  return split_text(fmt::format("tensor x{}", scenario.workload.communication.tensor_chunks),
+                    p.split) +
+         fmt::format("; {} launches more, {} of the host\n", p.launches, human(p.issue));
+}
 
 constexpr std::size_t bar_width = 40, most_columns = 80;
 constexpr double rounding = 1e-9;  // of loads that are meant to be even

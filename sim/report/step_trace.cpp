@@ -1,11 +1,10 @@
-#include "stepcast/sim/report/step_trace.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
 #include "stepcast/sim/report/intervals.hpp"
+#include "stepcast/sim/report/trace.hpp"
 
 namespace stepcast {
 namespace {

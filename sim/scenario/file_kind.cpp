@@ -123,11 +123,6 @@ void describe_varied_keys(Visitor& visitor) {
   describe_content(visitor, draft);
 }
 
-void describe_cluster_file(Visitor& visitor) {
-  ClusterSpec cluster;
-  describe(visitor, cluster);
-}
-
 void describe_model_file(Visitor& visitor) {
   ModelSpec model;
   std::string config;

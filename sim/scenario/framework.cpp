@@ -6,7 +6,7 @@
 
 #include "framework_files.hpp"
 #include "framework_rules.hpp"
-#include "reading_files.hpp"
+#include "read_draft.hpp"
 #include "stepcast/base/format_version.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"

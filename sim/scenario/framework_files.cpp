@@ -4,7 +4,7 @@
 #include <mutex>
 #include <set>
 
-#include "reading_files.hpp"
+#include "read_draft.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/node_at.hpp"
 #include "stepcast/base/text.hpp"

@@ -39,9 +39,8 @@ class KeyUnitCollector : public WholeVisitor {
     KeyUnitCollector inner{prefix_ + std::string(key) + ".", units_};
     body(inner);
   }
-  void list(std::string_view key, std::string_view doc, std::size_t,
-            const std::function<void(std::size_t)>& resize,
-            const std::function<void(Visitor&, std::size_t)>& body) override {
+  void list(std::string_view key, std::string_view doc, std::size_t, const Resize& resize,
+            const Entry& body) override {
     // One entry is enough to see the keys of all.
     resize(1);
     section(std::string(key) + ".*", doc, [&](Visitor& v) { body(v, 0); });

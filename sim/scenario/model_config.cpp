@@ -1,7 +1,7 @@
-#include "model_config.hpp"
-
 #include <algorithm>
 #include <iterator>
+
+#include "read_draft.hpp"
 
 namespace stepcast {
 namespace {

@@ -1,23 +1,239 @@
 #include "read_draft.hpp"
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
+#include <functional>
 #include <numeric>
 #include <sstream>
+#include <string>
+#include <string_view>
 
-#include "model_config.hpp"
-#include "read_factors.hpp"
-#include "read_lengths.hpp"
-#include "read_platform.hpp"
-#include "read_task_graph.hpp"
-#include "reading_files.hpp"
+#include "stepcast/base/confined_files.hpp"
+#include "stepcast/base/section.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/scheduler/packing.hpp"
 #include "stepcast/sim/graph/task_graph.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
+#include "stepcast/sim/scenario/draft.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
+#include "stepcast/sim/scenario/spread_spec.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 
 namespace stepcast {
 namespace {
+
+/// A file that a key names, with one number per line; empty lines and those that begin with # do
+/// not count.
+struct NumberFile {
+  std::string key;   ///< that names it
+  std::string path;  ///< as the key has it
+  std::string one;   ///< what a line holds: "length"
+  std::string line;  ///< what is allowed in a line: "one whole number of tokens per line, 1 to 9"
+  std::function<bool(std::string_view)> take;  ///< keeps a number, or says that it is none
+};
+
+/// How many were taken.
+int read_lines(std::string_view text, const std::string& file, const NumberFile& numbers,
+               Reading& reading) {
+  int taken = 0;
+  for (int line = 1; !text.empty(); ++line) {
+    const std::size_t end = text.find('\n');
+    const std::string_view word = trimmed(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (word.empty() || word.front() == '#') continue;
+    if (numbers.take(word)) {
+      ++taken;
+    } else {
+      reading.report({file, line, 1}, numbers.key,
+                     "is '" + shortened(word) + "', allowed: " + numbers.line);
+    }
+  }
+  return taken;
+}
+
+/// Reads the file beside the one that names it, or on the search path. Reports what is wrong: at
+/// the key where the file is missing or holds no number, in the file at each line that is none.
+void read_number_file(const Node& root, const SearchPath& search, const NumberFile& numbers,
+                      Reading& reading) {
+  const Place place = place_of(root, numbers.key);
+  const auto fail = [&](const std::string& message) {
+    reading.failed.insert(numbers.key);
+    reading.report(place, numbers.key, message);
+  };
+  const auto file = find_file(numbers.path, directory_of(place), search);
+  if (!file)
+    return fail("names '" + shortened(numbers.path) +
+                "', which does not exist, allowed: the path of a file with one " + numbers.one +
+                " per line");
+  const std::size_t before = reading.diagnostics.size();
+  int taken = 0;
+  const std::string allowed = "a file with one " + std::string(numbers.one) + " per line";
+  try {
+    taken = read_lines(read_document_text(file->string(), search, allowed), file->string(), numbers,
+                       reading);
+  } catch (const InputError& error) {
+    reading.failed.insert(numbers.key);
+    return append_errors(reading, error);
+  }
+  if (reading.diagnostics.size() > before) {
+    reading.failed.insert(numbers.key);
+  } else if (taken == 0) {
+    fail("names '" + shortened(numbers.path) + "', which holds no " + numbers.one +
+         ", allowed: one per line");
+  }
+}
+
+/// The file or folder beside the file that names it, or a file on the search path.
+std::optional<std::filesystem::path> named(const Node& root, const SearchPath& search,
+                                           const std::string& path, const ScenarioDraft& draft,
+                                           Reading& reading) {
+  const bool folder = draft.workload_source == ScenarioDraft::from_chakra;
+  const Place place = place_of(root, path);
+  const auto directory = directory_of(place);
+  // Traces are a folder, which the search path does not know.
+  if (folder && is_folder(directory / draft.graph)) return directory / draft.graph;
+  if (const auto file = folder ? std::nullopt : find_file(draft.graph, directory, search))
+    return file;
+  reading.report(place, path,
+                 "names '" + shortened(draft.graph) + "', which does not exist, allowed: " +
+                     (folder ? "a folder of traces PREFIX.RANK.et" : "a file of run --graph"));
+  return {};
+}
+
+/// Whether the workload is a graph or traces.
+bool names_task_graph(const Node& root) {
+  const Node* workload = root.kind == Node::Kind::mapping ? root.find("workload") : nullptr;
+  if (workload == nullptr || workload->kind != Node::Kind::mapping) return false;
+  return workload->find("graph") != nullptr || workload->find("chakra") != nullptr;
+}
+
+/// The document without the sections that a graph says; each that is there is reported.
+Node without_job(const Node& root, Reading& reading) {
+  Node kept = root;
+  // A trace names no algorithm of its collectives.
+  const Node* workload = root.find("workload");
+  const bool traces = workload->find("chakra") != nullptr;
+  std::erase_if(kept.entries, [&](const Node::Entry& entry) {
+    const std::vector<Node::Entry>& below = entry.value.entries;
+    if (traces && entry.key == "communication" && below.size() == 1 &&
+        below.front().key == "algorithm")
+      return true;  // read with the traces
+    // Said twice, one of both would be ignored without a word.
+    constexpr std::array<std::string_view, 6> said{"parallel", "training",      "schedule",
+                                                   "moe",      "communication", "runtime"};
+    if (std::ranges::find(said, entry.key) == said.end()) return false;
+    reading.report(entry.place, entry.key,
+                   "is said by the graph of the workload, allowed beside it: name, cluster, "
+                   "stalls, simulate" +
+                       std::string(traces ? ", communication.algorithm" : ""));
+    return true;
+  });
+  return kept;
+}
+
+/// Reads the graph that `workload` names; what is wrong goes to `reading`.
+void read_task_graph(const Node& root, const SearchPath& search, ScenarioDraft& draft,
+                     Reading& reading) {
+  const bool folder = draft.workload_source == ScenarioDraft::from_chakra;
+  const std::string path = folder ? "workload.chakra" : "workload.graph";
+  if (reading.failed.contains(path)) return;
+  Scenario& scenario = draft.scenario;
+  try {
+    const auto found = named(root, search, path, draft, reading);
+    if (!found) return;
+    scenario.graph =
+        std::make_shared<const TaskGraph>(folder ? read_chakra(*found) : read_graph(*found));
+    scenario.graph_path = std::filesystem::absolute(*found).lexically_normal().string();
+  } catch (const InputError& error) {
+    return append_errors(reading, error);
+  }
+  const TaskGraph& graph = *scenario.graph;
+  scenario.workload.plan = graph.plan;
+  CollectiveChoice& algorithms = scenario.workload.communication.algorithms;
+  const Node* said = root.find("communication");
+  if (const Node* chosen = folder && said != nullptr ? said->find("algorithm") : nullptr) {
+    read_mapping(*chosen, "communication.algorithm", reading,
+                 [&](Visitor& v) { describe(v, algorithms); });
+  } else {
+    algorithms = graph.algorithms;
+  }
+  // A graph remembers the stalls of its run; the scenario may replace them, wholly.
+  if (graph.stalls && root.find("stalls") == nullptr) {
+    read_mapping(*graph.stalls, "stalls", reading,
+                 [&](Visitor& v) { describe(v, scenario.stalls); });
+  }
+  scenario.workload.training.micro_batch = graph.micro_batch;
+  scenario.workload.training.global_batch = graph.global_batch;
+  scenario.schedule.p2p = graph.p2p;
+  // Stages of given times exchange without bytes, a latency apart; that of the graph holds.
+  if (graph.boundary_latency) {
+    scenario.synthetic->boundary_latency = *graph.boundary_latency;
+    scenario.synthetic->boundary_latency_given = true;
+  }
+}
+
+/// Of a scenario with a graph only the hardware is left to check.
+void check_task_graph(const Scenario& scenario, Checks& checks) {
+  check_cluster(scenario.cluster, "cluster.", checks);
+  // The graph's ranks are the job: no key resizes it.
+  const std::int64_t ranks = scenario.graph->plan.world();
+  checks.require(!checks.good({"cluster.devices"}) || scenario.cluster.devices == ranks,
+                 "cluster.devices",
+                 "is " + std::to_string(scenario.cluster.devices) + " and the graph has " +
+                     std::to_string(ranks) + " ranks, allowed: " + std::to_string(ranks));
+  // Power is counted from kinds of operators, and tasks have lengths alone.
+  checks.require(!scenario.cluster.device.power_cap, "cluster.device.power_cap",
+                 "is set, but a task graph does not say what its operators draw, allowed: none");
+  check_stalls(scenario, checks);
+}
+
+/// As many tokens as a sequence may have.
+constexpr double longest = 1 << 30;
+
+/// Reads the file that `schedule.data.documents.file` names, beside the file that names it or on
+/// the search path. Every wrong line is reported.
+void read_lengths(const Node& root, const SearchPath& search, DocumentSpec& documents,
+                  Reading& reading) {
+  const auto take = [&](std::string_view word) {
+    const auto length = parse_count(word);
+    if (!length || *length < 1 || *length > longest) return false;
+    documents.lengths.push_back(static_cast<std::int64_t>(*length));
+    return true;
+  };
+  read_number_file(root, search,
+                   {"schedule.data.documents.file", documents.file, "length",
+                    "one whole number of tokens per line, 1 to 1073741824", take},
+                   reading);
+}
+
+constexpr double least_factor = 1e-3, most_factor = 1e3;
+
+void read_factor_file(const Node& root, const SearchPath& search, const std::string& key,
+                      SpreadSpec::Distribution& part, Reading& reading) {
+  const auto take = [&](std::string_view word) {
+    const auto factor = parse_number(word);
+    if (!factor || !(*factor >= least_factor && *factor <= most_factor)) return false;
+    part.factors.push_back(*factor);
+    return true;
+  };
+  read_number_file(root, search,
+                   {key, part.file, "factor", "one factor on time per line, 0.001 to 1000", take},
+                   reading);
+}
+
+/// Reads the factors of every empirical law of `stalls.spread` from the file that it names.
+/// What is wrong goes to `reading`, at the line of the file or where the scenario names it.
+void read_factors(const Node& root, const SearchPath& search, SpreadSpec& spread,
+                  Reading& reading) {
+  for (const auto& [name, part] : distributions(spread)) {
+    const std::string key = "stalls.spread." + name + ".file";
+    // A key that is missing or wrong has its error already.
+    const bool named = part->law == SpreadSpec::Distribution::Law::empirical;
+    if (named && !part->file.empty() && !reading.failed.contains(key))
+      read_factor_file(root, search, key, *part, reading);
+  }
+}
 
 /// The file that the value at `path` names, beside the file that it stands in or on the search
 /// path; reported where there is none.

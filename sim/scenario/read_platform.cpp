@@ -1,10 +1,7 @@
-#include "read_platform.hpp"
-
 #include <filesystem>
 #include <set>
 
 #include "read_draft.hpp"
-#include "reading_files.hpp"
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/scenario/platform_text.hpp"

@@ -1,9 +1,8 @@
-#include "reading_files.hpp"
-
 #include <algorithm>
 #include <functional>
 #include <sstream>
 
+#include "read_draft.hpp"
 #include "stepcast/base/known_keys.hpp"
 #include "stepcast/base/suggest.hpp"
 #include "stepcast/base/text.hpp"
@@ -42,9 +41,8 @@ class PathsOfKey : public WholeVisitor {
     meet(key);
     one_of(current, bodies);
   }
-  void list(std::string_view key, std::string_view, std::size_t,
-            const std::function<void(std::size_t)>&,
-            const std::function<void(Visitor&, std::size_t)>&) override {
+  void list(std::string_view key, std::string_view, std::size_t, const Resize&,
+            const Entry&) override {
     meet(key);
   }
 

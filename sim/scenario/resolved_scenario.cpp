@@ -1,5 +1,6 @@
 #include "stepcast/sim/scenario/resolved_scenario.hpp"
 
+#include "stepcast/base/canonical.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/graph/task_graph.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
@@ -7,7 +8,7 @@
 namespace stepcast {
 namespace {
 
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
@@ -22,51 +23,33 @@ std::string list_text(const std::vector<std::int64_t>& numbers) {
   return text + "]";
 }
 
-/// A value as a scenario file writes it.
+/// A value as a scenario file writes it: most as they are compared, some with units or quotes.
 struct Written {
-  std::string operator()(const Seconds* v) const { return shortest(v->value()) + "s"; }
-  std::string operator()(const Bytes* v) const { return shortest(v->value()) + "B"; }
-  std::string operator()(const BytesPerSecond* v) const { return shortest(v->value()) + "B/s"; }
-  std::string operator()(const FlopsPerSecond* v) const { return shortest(v->value()) + "FLOPS"; }
-  std::string operator()(const double* v) const { return shortest(*v); }
-  std::string operator()(const std::int64_t* v) const { return std::to_string(*v); }
-  std::string operator()(const bool* v) const { return *v ? "true" : "false"; }
-  std::string operator()(const std::string* v) const { return quoted(*v); }
-  std::string operator()(const Identifier& v) const { return *v.target; }
-  std::string operator()(const OptionalCount& v) const {
-    return v.target->has_value() ? std::to_string(**v.target) : std::string(v.word);
+  template <class Plain>
+  std::string operator()(const Plain& v) const {
+    return value_text(v);
   }
-  std::string operator()(const OptionalNumber& v) const {
-    return v.target->has_value() ? shortest(**v.target) : std::string(v.word);
-  }
+  std::string operator()(Seconds* v) const { return shortest(v->value()) + "s"; }
+  std::string operator()(Bytes* v) const { return shortest(v->value()) + "B"; }
+  std::string operator()(BytesPerSecond* v) const { return shortest(v->value()) + "B/s"; }
+  std::string operator()(FlopsPerSecond* v) const { return shortest(v->value()) + "FLOPS"; }
+  std::string operator()(std::string* v) const { return in_quotes(*v); }
   std::string operator()(const OptionalTime& v) const {
     return *v.given ? shortest(v.target->value()) + "s" : std::string(v.word);
   }
   std::string operator()(const PartsOf& v) const {
-    if (!v.parts->empty()) return list_text(*v.parts);
-    const std::string count = std::to_string(*v.count);
-    return *v.called ? std::string(v.word) + "(" + count + ")" : count;
+    return v.parts->empty() ? value_text(v) : list_text(*v.parts);
   }
   std::string operator()(const Tolerance& v) const {
     if (*v.relative) return shortest(100 * *v.target) + "%";
     const char* unit = v.of == Tolerance::Of::time ? "s" : v.of == Tolerance::Of::size ? "B" : "";
     return shortest(*v.target) + unit;
   }
-  std::string operator()(const std::vector<std::string>* v) const { return "[" + joined(*v) + "]"; }
-  std::string operator()(const std::vector<std::int64_t>* v) const { return list_text(*v); }
+  std::string operator()(std::vector<std::string>* v) const { return "[" + joined(*v) + "]"; }
+  std::string operator()(std::vector<std::int64_t>* v) const { return list_text(*v); }
   std::string operator()(const Choice& choice) const {
     if (choice.file != nullptr && !choice.file->empty()) return "{table: " + *choice.file + "}";
-    const std::size_t index = choice.get();
-    if (choice.is_set(index)) return word_set_text(choice.set_of_words);
-    if (choice.is_table(index)) {
-      std::string text = "[";
-      for (const auto& row : *choice.table) text += (text.size() > 1 ? ", " : "") + list_text(row);
-      return text + "]";
-    }
-    const Option& option = choice.options[index];
-    std::string text{option.name};
-    if (option.takes_number) text += "(" + std::to_string(*choice.number) + ")";
-    return text;
+    return choice.is_table(choice.get()) ? table_text(*choice.table) : value_text(choice);
   }
 };
 
@@ -95,9 +78,8 @@ class YamlWriter : public Visitor {
   void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
     bodies[current].body(*this);
   }
-  void list(std::string_view key, std::string_view, std::size_t size,
-            const std::function<void(std::size_t)>&,
-            const std::function<void(Visitor&, std::size_t)>& body) override {
+  void list(std::string_view key, std::string_view, std::size_t size, const Resize&,
+            const Entry& body) override {
     if (size == 0) return line(key, "[]");
     out_ += indent_ + std::string(key) + ":\n";
     for (std::size_t i = 0; i < size; ++i) {
@@ -109,8 +91,7 @@ class YamlWriter : public Visitor {
     }
   }
   void optional_list(std::string_view key, std::string_view doc, std::size_t size,
-                     const std::function<void(std::size_t)>& resize,
-                     const std::function<void(Visitor&, std::size_t)>& body) override {
+                     const Resize& resize, const Entry& body) override {
     if (size == 0) return line(key, "none");
     list(key, doc, size, resize, body);
   }

@@ -3,7 +3,7 @@
 #include <map>
 #include <optional>
 
-#include "read_platform.hpp"
+#include "read_draft.hpp"
 
 /// A walk over the tags of a file, because a tree of two million routes would take gigabytes. That
 /// the file is well-formed is for SimGrid to say.

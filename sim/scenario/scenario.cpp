@@ -1,23 +1,165 @@
 #include "stepcast/sim/scenario/scenario.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "model_config.hpp"
 #include "read_draft.hpp"
-#include "read_platform.hpp"
-#include "reading_files.hpp"
 #include "run_framework.hpp"
-#include "scenario_content.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/known_keys.hpp"
+#include "stepcast/base/text.hpp"
 #include "stepcast/sim/graph/task_graph.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
-#include "unread_numbers.hpp"
+#include "stepcast/workloads/operator_table.hpp"
 
 namespace stepcast {
 namespace {
+
+bool has_model(const Scenario& s) { return !s.synthetic && !s.graph; }
+bool has_experts(const Scenario& s) { return has_model(s) && s.workload.model.moe.has_value(); }
+bool in_fp8(const Scenario& s) {
+  return s.workload.training.precision == TrainingSpec::Precision::fp8_mixed;
+}
+bool keeps_on_host(const Scenario& s) {
+  const TrainingSpec& t = s.workload.training;
+  return t.offloads_activations() || t.offload_optimizer || t.offload_experts;
+}
+bool launches(const Scenario& s, RuntimeSpec::Dispatch dispatch) {
+  return s.workload.runtime.dispatch == dispatch;
+}
+bool has_affinity(const Scenario& s, StallsSpec::SlowHosts::Affinity affinity) {
+  return std::ranges::count(s.stalls.slow_hosts, affinity, &StallsSpec::SlowHosts::affinity) > 0;
+}
+
+/// Keys of a cluster that begin alike, and the jobs that read them.
+struct Part {
+  std::string_view begin;
+  bool (*is_read)(const Scenario& s);
+};
+// A key is read where every part that it belongs to is.
+constexpr std::array<Part, 21> parts{{
+    {"device.efficiency.", has_model},
+    {"device.efficiency.grouped_matmul", has_experts},
+    {"device.efficiency.grouped_matmul_fp8.", in_fp8},
+    {"device.efficiency.matmul_fp8.", in_fp8},
+    {"device.efficiency.memory.scatter_add", has_experts},
+    {"device.memory.reserve", has_model},
+    {"host.affinity.unbound",
+     [](const Scenario& s) { return has_affinity(s, StallsSpec::SlowHosts::Affinity::unbound); }},
+    {"host.affinity.cross_numa",
+     [](const Scenario& s) {
+       return has_affinity(s, StallsSpec::SlowHosts::Affinity::cross_numa);
+     }},
+    // A stream that holds one kernel: each launch waits for the one before.
+    {"host.blocking", [](const Scenario& s) { return s.cluster.host.queue_depth == 1; }},
+    {"host.compile.", [](const Scenario& s) { return s.workload.runtime.compile_misses > 0; }},
+    {"host.cores.", keeps_on_host},
+    {"host.device_link.", keeps_on_host},
+    {"host.memory.", keeps_on_host},
+    {"host.task_queue.",
+     [](const Scenario& s) { return launches(s, RuntimeSpec::Dispatch::task_queue); }},
+    {"host.graph_sink.factor",
+     [](const Scenario& s) { return launches(s, RuntimeSpec::Dispatch::graph_sink); }},
+    {"host.graph_sink.launch",
+     [](const Scenario& s) {
+       return launches(s, RuntimeSpec::Dispatch::graph_sink) || s.workload.runtime.graphs != 0;
+     }},
+    // A spread that is drawn takes the place of the fleet.
+    {"fleet.", [](const Scenario& s) { return has_model(s) && !s.stalls.spread; }},
+    {"fleet.slow_nodes.",
+     [](const Scenario& s) { return !s.cluster.fleet || !s.cluster.fleet->screened; }},
+    {"network.",
+     [](const Scenario& s) { return s.workload.plan.world() > s.cluster.node_devices; }},
+    {"node.fabric.", [](const Scenario& s) { return s.workload.plan.world() > 1; }},
+    {"collectives.", [](const Scenario& s) { return s.workload.plan.world() > 1; }},
+}};
+
+/// Kernels of attention have numbers of their own; the job runs one of them.
+bool is_other_attention(const Scenario& s, std::string_view key) {
+  constexpr std::string_view begin = "device.efficiency.attention.";
+  if (!key.starts_with(begin)) return false;
+  const std::string_view kernel =
+      key.substr(begin.size(), key.find('.', begin.size()) - begin.size());
+  const TrainingSpec::Attention attention = s.workload.training.attention;
+  if (attention == TrainingSpec::Attention::unfused) return true;
+  const AttentionGeneration generation = generation_of(attention);
+  if (kernel == "fused") return generation != AttentionGeneration::fused;
+  const auto named = named_generations();
+  const auto known = std::ranges::find(named, kernel, &AttentionGenerationName::name);
+  return known != named.end() && known->kernel != generation;
+}
+
+/// Drops the numbers of parts that the job does not have: those of experts in a dense model, of
+/// nodes' network in a job of one node.
+void drop_unread(const Scenario& scenario, std::vector<Assumption>& numbers) {
+  constexpr std::string_view cluster = "cluster.";
+  std::erase_if(numbers, [&](const Assumption& number) {
+    if (!number.path.starts_with(cluster)) return false;
+    const std::string_view key = std::string_view(number.path).substr(cluster.size());
+    return is_other_attention(scenario, key) || std::ranges::any_of(parts, [&](const Part& part) {
+             return key.starts_with(part.begin) && !part.is_read(scenario);
+           });
+  });
+}
+
+/// All that a table of orders says, for the hash.
+std::string text_of(const OrderTable& table) {
+  std::string text = std::to_string(static_cast<int>(table.shape.placement));
+  for (const StageOrder& order : table.orders) text += "; " + to_string(order, table.shape);
+  return text;
+}
+
+/// Words of devices choose a framework, whose keys count by themselves.
+void leave_out_device_words(std::string& text) {
+  for (const char* word : {".device.vendor=", ".device.generation=", ".device.framework="})
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at)) {
+      const std::size_t line = text.rfind('\n', at);
+      const std::size_t begin = line == std::string::npos ? 0 : line + 1;
+      text.erase(begin, text.find('\n', at) + 1 - begin);
+      at = begin;
+    }
+}
+
+/// What the scenario means, for its hash: what `auto` stands for, a model however it was given, and
+/// what is in the files that its keys name. Two scenarios of one content have one forecast.
+std::string content_of(ScenarioDraft draft) {
+  Scenario& scenario = draft.scenario;
+  // What `auto` became, so that a value and its default hash alike.
+  scenario.schedule.pipeline_group_given = scenario.pipeline_shape().group;
+  scenario.workload.plan.dp_given = scenario.workload.plan.dp;
+  if (scenario.order_table) scenario.schedule.table = text_of(*scenario.order_table);
+  draft.model_source = ScenarioDraft::from_keys;
+  if (auto& platform = scenario.cluster.network.platform)
+    platform->file.clear();  // its text counts
+  if (scenario.graph) draft.graph = scenario.graph->sha256;
+  std::string text = canonical_text([&](Visitor& visitor) { describe_content(visitor, draft); });
+  // Words that describe a device and move no result must not move a hash.
+  leave_out_device_words(text);
+  const auto add = [&text](const char* key, const auto& numbers) {
+    if (numbers.empty()) return;
+    text += key;
+    for (const auto number : numbers) text += shortest(static_cast<double>(number)) + " ";
+    text += "\n";
+  };
+  // Of files their contents count and not their names.
+  if (const auto& documents = scenario.schedule.data.documents)
+    add("schedule.data.documents.lengths=", documents->lengths);
+  add("moe.routing.counts=", scenario.workload.moe.routing.counts);
+  if (const auto& platform = scenario.cluster.network.platform; platform && platform->text)
+    text += "cluster.network.platform.text=" + sha256(*platform->text) + "\n";
+  if (scenario.graph && scenario.graph->traced)
+    for (const std::string& word : scenario.workload.communication.algorithms.algorithm)
+      text += "communication.algorithm=" + word + "\n";
+  if (auto& spread = scenario.stalls.spread)
+    for (const auto& [name, part] : distributions(*spread))
+      add(("stalls.spread." + name + ".factors=").c_str(), part->factors);
+  return text;
+}
 
 void require_mapping(const Node& root) {
   if (root.kind == Node::Kind::mapping) return;

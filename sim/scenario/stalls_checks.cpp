@@ -241,10 +241,6 @@ void check_links(const StallsSpec& spec, const ClusterSpec& cluster, Checks& che
   check_failed(spec, fabric, roll, checks);
 }
 
-}  // namespace
-
-namespace {
-
 /// Parts of `stalls.spread` that change nothing without another.
 void check_spread(const SpreadSpec& spec, Checks& checks) {
   const std::string at = "stalls.spread.";

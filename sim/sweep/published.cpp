@@ -1,5 +1,3 @@
-#include "stepcast/sim/sweep/published.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +8,7 @@
 #include "stepcast/base/csv.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/sweep/scaling.hpp"
 #include "stepcast/topology/hardware_id.hpp"
 
 namespace stepcast {

@@ -6,7 +6,7 @@
 #include "stepcast/base/build.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/sim/engine/workers.hpp"
-#include "stepcast/sim/forecast/memory_forecast.hpp"
+#include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/sweep/sweep_run.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "base/nearest_file.hpp"
+#include "base/document_steps.hpp"
 #include "stepcast/base/quantile.hpp"
 #include "stepcast/base/section.hpp"
 #include "temporary_files.hpp"

@@ -39,9 +39,8 @@ class Slots : public WholeVisitor {
     add(key);
     one_of(current, bodies);
   }
-  void list(std::string_view key, std::string_view, std::size_t,
-            const std::function<void(std::size_t)>& resize,
-            const std::function<void(Visitor&, std::size_t)>& body) override {
+  void list(std::string_view key, std::string_view, std::size_t, const Resize& resize,
+            const Entry& body) override {
     add(key);
     resize(1);
     Slots entry{all_,

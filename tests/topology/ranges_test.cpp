@@ -3,7 +3,6 @@
 #include <map>
 
 #include "topology/describe_network.hpp"
-#include "topology/describe_states.hpp"
 
 // What the descriptions of a network allow, at its edges.
 namespace stepcast {
@@ -25,9 +24,8 @@ class Ranges : public Visitor {
   void one_of(std::size_t& chosen, const std::vector<Alternative>& all) override {
     all[chosen].body(*this);
   }
-  void list(std::string_view, std::string_view, std::size_t,
-            const std::function<void(std::size_t)>&,
-            const std::function<void(Visitor&, std::size_t)>&) override {}
+  void list(std::string_view, std::string_view, std::size_t, const Resize&, const Entry&) override {
+  }
 
   std::map<std::string, Range> of;
 };

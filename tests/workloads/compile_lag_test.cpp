@@ -1,5 +1,3 @@
-#include "stepcast/workloads/compile_lag.hpp"
-
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 

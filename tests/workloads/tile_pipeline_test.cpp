@@ -1,5 +1,3 @@
-#include "stepcast/workloads/tile_pipeline.hpp"
-
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 

@@ -1,16 +1,99 @@
-#include "step.hpp"
-
 #include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "channel_pairs.hpp"
+#include "schedule.hpp"
 #include "stepcast/base/errors.hpp"
+#include "wiring.hpp"
 
 namespace stepcast::collectives {
 namespace {
+
+/// Of a dragonfly: how many pairs of members have a way that leads over each channel
+/// (docs/models/collectives.md). A pair goes from its router to the one that has the channel
+/// between both groups, over that channel, and on to the router of the other member.
+class ChannelPairs {
+ public:
+  struct Load {
+    double pairs = 0;
+    Seconds way;  // the slowest over this channel
+  };
+
+  /// Wiring of a dragonfly, which outlives this.
+  explicit ChannelPairs(const Wiring& wiring) : wiring_(wiring), fly_(wiring.dragonfly()) {}
+
+  /// Adds all pairs among members (their seats) `sign` times: -1 takes off what was added.
+  void count(std::span<const std::uint32_t> members, double sign) {
+    Groups groups;
+    // Members are counted below each router, since pairs of equal ends load the same channels.
+    for (const std::uint32_t i : members)
+      ++groups[fly_.group_of(wiring_.router(i))][wiring_.router(i)];
+    for (const auto& [g, routers] : groups) {
+      // Leaves of a dragonfly+ meet at the spines, without channels inside the group.
+      if (!fly_.plus()) inside(routers, sign);
+      for (const auto& [h, others] : groups)
+        if (g != h) between(g, h, groups, sign);
+    }
+  }
+
+  /// By channel.
+  const std::map<std::uint32_t, Load>& loads() const { return loads_; }
+
+ private:
+  using Routers = std::map<std::uint32_t, double>;  // members below each
+  using Groups = std::map<std::uint32_t, Routers>;
+
+  void inside(const Routers& routers, double sign) {
+    for (const auto& [from, senders] : routers)
+      for (const auto& [to, receivers] : routers) {
+        if (from == to) continue;
+        Load& load = loads_[fly_.local(from, to)];
+        // Ordered pairs: what these send to those.
+        load.pairs += sign * senders * receivers;
+        load.way = wiring_.local_latency();
+      }
+  }
+
+  void between(std::uint32_t g, std::uint32_t h, const Groups& groups, double sign) {
+    const auto all = [](const Routers& routers) {
+      double sum = 0;
+      for (const auto& [router, members] : routers) sum += members;
+      return sum;
+    };
+    // Whether some member of a group is below another router than its gate.
+    const auto beside = [](const Routers& routers, std::uint32_t gate) {
+      return routers.size() > 1 || routers.begin()->first != gate;
+    };
+    const Routers &own = groups.at(g), &others = groups.at(h);
+    const double peers = all(others);
+    // Everybody here sends to everybody there.
+    Seconds way = wiring_.global_latency();
+    if (!fly_.plus()) {
+      // The gateway has the channel; members below other routers of the group go there first.
+      const std::uint32_t gate = fly_.gateway(g, h);
+      for (const auto& [router, members] : own) {
+        if (router == gate) continue;
+        loads_[fly_.local(router, gate)].pairs += sign * members * peers;
+        loads_[fly_.local(gate, router)].pairs += sign * members * peers;
+      }
+      // The slowest way: a local hop on each side where somebody is not below the gateway.
+      way += wiring_.local_latency() * (beside(own, gate) ? 1 : 0);
+      way += wiring_.local_latency() * (beside(others, fly_.gateway(h, g)) ? 1 : 0);
+    }
+    Load& global = loads_[wiring_.global_channel(fly_.global(g, h))];
+    global.pairs += sign * all(own) * peers;
+    global.way = std::max(global.way, way);
+  }
+
+  const Wiring& wiring_;
+  const Dragonfly& fly_;
+  std::map<std::uint32_t, Load> loads_;
+};
 
 /// Calls at(run) for every longest run of elements that agree in `key`.
 template <class T, class Key, class At>

@@ -1,13 +1,9 @@
-#include "attention.hpp"
-
 #include <algorithm>
 
 #include "adapted_products.hpp"
-#include "context_parallel.hpp"
-#include "latent_attention.hpp"
-#include "linear_attention_layer.hpp"
+#include "attention_cores.hpp"
+#include "layers.hpp"
 #include "norm.hpp"
-#include "sparse_attention.hpp"
 #include "tensor_parallel.hpp"
 
 namespace stepcast::rows {

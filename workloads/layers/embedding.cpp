@@ -1,5 +1,4 @@
-#include "embedding.hpp"
-
+#include "layers.hpp"
 #include "norm.hpp"
 
 namespace stepcast {

@@ -1,11 +1,10 @@
-#include "latent_attention.hpp"
-
 #include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "context_parallel.hpp"
+#include "attention_cores.hpp"
+#include "layers.hpp"
 #include "norm.hpp"
 #include "tensor_parallel.hpp"
 
@@ -184,10 +183,6 @@ void rope_exchange(LayerItems& items, const Latent& l, const char* name, Collect
   if (l.shape.sequence_parallel)
     communicate(items, name, GroupKind::tensor, l.shape.tp, kind, l.rope_bytes());
 }
-
-}  // namespace
-
-namespace {
 
 void query_forward(LayerItems& items, const LayerContext& context, const Latent& l) {
   items.push_back(norm_forward(context.model, "q norm", l.shape.shard * l.q_rank));

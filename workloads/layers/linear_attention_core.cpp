@@ -1,4 +1,4 @@
-#include "linear_attention_core.hpp"
+#include "attention_cores.hpp"
 
 // Kernels of chunkwise linear attention: what each computes and moves per token and head. The lists
 // and their formulas stand in docs/models/linear_attention.md.

@@ -1,7 +1,6 @@
-#include "linear_attention_layer.hpp"
-
 #include "../linear_attention.hpp"
-#include "linear_attention_core.hpp"
+#include "attention_cores.hpp"
+#include "layers.hpp"
 #include "tensor_parallel.hpp"
 
 // Attention whose heads keep a state. docs/models/linear_attention.md.

@@ -1,7 +1,6 @@
-#include "moe_layer.hpp"
-
 #include "dispatcher.hpp"
 #include "feed_forward.hpp"
+#include "layers.hpp"
 
 // A feed-forward part with experts: router, routed experts and shared ones.
 namespace stepcast::rows {

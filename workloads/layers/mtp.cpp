@@ -1,8 +1,6 @@
-#include "embedding.hpp"
-#include "head.hpp"
+#include "layers.hpp"
 #include "norm.hpp"
 #include "tensor_parallel.hpp"
-#include "transformer_layer.hpp"
 
 namespace stepcast {
 

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "attention.hpp"
+#include "attention_cores.hpp"
 #include "feed_forward.hpp"
-#include "linear_attention_core.hpp"
+#include "layers.hpp"
 #include "norm.hpp"
-#include "sparse_attention_core.hpp"
 
 namespace stepcast {
 namespace {

@@ -1,7 +1,6 @@
-#include "sparse_attention.hpp"
-
+#include "attention_cores.hpp"
+#include "layers.hpp"
 #include "norm.hpp"
-#include "sparse_attention_core.hpp"
 #include "tensor_parallel.hpp"
 
 // Latent attention to the tokens that an indexer chooses. docs/models/sparse_attention.md.

@@ -1,4 +1,4 @@
-#include "sparse_attention_core.hpp"
+#include "attention_cores.hpp"
 
 // Kernels that score all earlier tokens, choose some, and attend to them.
 // docs/models/sparse_attention.md.

@@ -15,6 +15,9 @@ using WantedKeys = std::function<bool(const std::string&)>;
 /// The lines of the wanted keys alone, which costs less.
 std::string canonical_text(const Visitor::Body& body, const WantedKeys& wanted);
 
+/// The value in such a line.
+std::string value_text(const Target& target);
+
 /// Two lower-case digits a byte.
 std::string hexadecimal(std::string_view bytes);
 /// The SHA-256 of `text` in lower-case hexadecimal.

@@ -167,6 +167,8 @@ struct PathMap {
 class Visitor {
  public:
   using Body = std::function<void(Visitor&)>;
+  using Resize = std::function<void(std::size_t)>;           ///< takes the entries of a list
+  using Entry = std::function<void(Visitor&, std::size_t)>;  ///< the body of one
   struct Alternative {
     std::string_view name;
     Body body;
@@ -198,12 +200,10 @@ class Visitor {
   /// Describes a list of mappings; `resize` is called with the number of entries before
   /// `body(i)` describes each.
   virtual void list(std::string_view key, std::string_view doc, std::size_t size,
-                    const std::function<void(std::size_t)>& resize,
-                    const std::function<void(Visitor&, std::size_t)>& body) = 0;
+                    const Resize& resize, const Entry& body) = 0;
   /// Describes a list of mappings that may be left out, be empty or be the word `none`.
   virtual void optional_list(std::string_view key, std::string_view doc, std::size_t size,
-                             const std::function<void(std::size_t)>& resize,
-                             const std::function<void(Visitor&, std::size_t)>& body) {
+                             const Resize& resize, const Entry& body) {
     list(key, doc, size, resize, body);
   }
   /// Describes a mapping whose keys are paths, which may be left out. The reader gives it as

@@ -45,12 +45,10 @@ class Section : public Visitor {
   void alternatives(std::string_view key, std::string_view doc, std::size_t& current,
                     const std::vector<Alternative>& bodies) override;
   void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override;
-  void list(std::string_view key, std::string_view doc, std::size_t size,
-            const std::function<void(std::size_t)>& resize,
-            const std::function<void(Visitor&, std::size_t)>& body) override;
+  void list(std::string_view key, std::string_view doc, std::size_t size, const Resize& resize,
+            const Entry& body) override;
   void optional_list(std::string_view key, std::string_view doc, std::size_t size,
-                     const std::function<void(std::size_t)>& resize,
-                     const std::function<void(Visitor&, std::size_t)>& body) override;
+                     const Resize& resize, const Entry& body) override;
   /// Reports anything but a mapping.
   void paths(std::string_view key, std::string_view doc, const PathMap& map) override;
 
@@ -63,9 +61,7 @@ class Section : public Visitor {
   void know(std::string_view key);
   std::string child(std::string_view key) const;
   void fail(Place place, const std::string& path, std::string message);
-  void entries(const Node& node, const std::string& path,
-               const std::function<void(std::size_t)>& resize,
-               const std::function<void(Visitor&, std::size_t)>& body);
+  void entries(const Node& node, const std::string& path, const Resize& resize, const Entry& body);
   void inside(const Node& node, const std::string& path, const Body& body);
   /// The `value` of a number that is written `{value, source, note}`; its origin is noted.
   const Node* unwrap(const Node& node, const std::string& path);

@@ -28,9 +28,8 @@ class ValueVisitor : public Visitor {
   void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
     bodies[current].body(*this);
   }
-  void list(std::string_view key, std::string_view doc, std::size_t size,
-            const std::function<void(std::size_t)>&,
-            const std::function<void(Visitor&, std::size_t)>& body) override {
+  void list(std::string_view key, std::string_view doc, std::size_t size, const Resize&,
+            const Entry& body) override {
     for (std::size_t i = 0; i < size; ++i)
       section(std::string(key) + "." + std::to_string(i), doc, [&](Visitor& v) { body(v, i); });
   }

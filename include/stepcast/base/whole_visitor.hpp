@@ -24,9 +24,8 @@ class WholeVisitor : public Visitor {
       bodies[i].body(*this);
     }
   }
-  void list(std::string_view, std::string_view, std::size_t,
-            const std::function<void(std::size_t)>&,
-            const std::function<void(Visitor&, std::size_t)>&) override {}
+  void list(std::string_view, std::string_view, std::size_t, const Resize&, const Entry&) override {
+  }
 
  protected:
   /// The word of `alternatives` as a field, for those that judge it.

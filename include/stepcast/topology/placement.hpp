@@ -27,7 +27,6 @@ class Placement {
   DeviceId device_of(Rank rank) const { return DeviceId{rank.value}; }
   Stage stage_of(Rank rank) const;
   Coordinates coordinates(Rank rank) const;
-  Rank rank_at(const Coordinates& c) const;  ///< by tp, cp, dp, pp
   /// The first rank of a stage, with all other coordinates zero.
   Rank first_of(Stage stage) const;
   /// The ranks of the group of that kind that `rank` belongs to, ascending. Sizes: tp,

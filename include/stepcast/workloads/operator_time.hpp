@@ -1,4 +1,7 @@
 #pragma once
+#include <cstdint>
+#include <span>
+
 #include "stepcast/base/units.hpp"
 #include "stepcast/topology/device_spec.hpp"
 #include "stepcast/workloads/operators.hpp"
@@ -21,5 +24,19 @@ double power_draw(const Operator& op, const DeviceSpec& device, bool fp8);
 double attention_loss(const Operator& op, const AttentionWork& work, const DeviceSpec& device);
 /// The numbers of the pass that the work is.
 const AttentionPass& attention_pass(const AttentionWork& work, const DeviceSpec& device);
+
+/// Cube and vector cores of one device share the work inside one kernel
+/// (docs/models/expert_parallel.md): a stage says what every tile does there, and on which cores.
+struct TileStage {
+  enum class Cores { cube, vector };
+  Cores cores;
+  Seconds time;  ///< of one tile
+};
+
+/// The time until `tiles` equal tiles have passed all stages in order, each kind of cores
+/// working on one task at a time: a list schedule in which free cores take the task that can start
+/// first, of the oldest tile. One tile takes the sum of its stages; many take no less than the
+/// busier cores.
+Seconds tile_pipeline_time(std::span<const TileStage> stages, std::int64_t tiles);
 
 }  // namespace stepcast

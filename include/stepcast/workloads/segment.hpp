@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <vector>
 
 /// A segment is a run of operators with no communication between them, as a (max,+) matrix. All
@@ -94,10 +93,6 @@ class Segment {
   SegmentMatrix unit_;
   bool compiles_;
 };
-
-/// The clocks after the operators, one by one.
-Clocks replay_operators(Clocks clocks, std::span<const OperatorCost> operators,
-                        const SpeedFactors& speed);
 
 /// The host waits until the second thread and the compute stream have drained: h = max(h, worker,
 /// d) + cost.

@@ -14,30 +14,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* sources_file = "sources.yaml";
 
-void describe(Visitor& visitor, MeasurementFolder& folder) {
-  describe_format_version(visitor, true);
-  visitor.field(
-      {"cluster", &folder.cluster, "cluster file to forecast on, or none", any_number(), true});
-  visitor.list(
-      "tables", "CSV files of the folder", folder.tables.size(),
-      [&](std::size_t size) { folder.tables.resize(size); },
-      [&](Visitor& v, std::size_t i) {
-        MeasurementTable& t = folder.tables[i];
-        v.field({"file", &t.file, "name of the CSV file", any_number(), true});
-        // Source, state and licence are required: a table without them could not be checked.
-        v.field({"source", &t.source, "repository or page", any_number(), true});
-        v.field({"commit", &t.commit, "state of the source", any_number(), true});
-        v.field({"licence", &t.licence, "of the source", any_number(), true});
-        v.field({"measured", &t.measured, "how it was measured", any_number(), true});
-        v.field({"doubts", &t.doubts, "what is not sure", any_number(), true});
-        v.field({"use", choice(t.use, {{"fitted"}, {"goodness_of_fit"}, {"foreign"}}),
-                 "what the device's numbers owe to it", any_number(), true});
-        v.field({"timed", choice(t.timed, {{"device"}, {"host"}}),
-                 "whose clock: that of the device holds the kernel alone, that of the host its "
-                 "launch as well"});
-      });
-}
-
 /// Every table is described, and every description has its table.
 void check_tables(const fs::path& path, const MeasurementFolder& folder,
                   std::vector<Diagnostic>& wrong) {
@@ -68,9 +44,28 @@ const char* name(MeasurementUse use) {
   return "";
 }
 
-void describe_measurement_file(Visitor& visitor) {
-  MeasurementFolder folder;
-  describe(visitor, folder);
+void describe(Visitor& visitor, MeasurementFolder& folder) {
+  describe_format_version(visitor, true);
+  visitor.field(
+      {"cluster", &folder.cluster, "cluster file to forecast on, or none", any_number(), true});
+  visitor.list(
+      "tables", "CSV files of the folder", folder.tables.size(),
+      [&](std::size_t size) { folder.tables.resize(size); },
+      [&](Visitor& v, std::size_t i) {
+        MeasurementTable& t = folder.tables[i];
+        v.field({"file", &t.file, "name of the CSV file", any_number(), true});
+        // Source, state and licence are required: a table without them could not be checked.
+        v.field({"source", &t.source, "repository or page", any_number(), true});
+        v.field({"commit", &t.commit, "state of the source", any_number(), true});
+        v.field({"licence", &t.licence, "of the source", any_number(), true});
+        v.field({"measured", &t.measured, "how it was measured", any_number(), true});
+        v.field({"doubts", &t.doubts, "what is not sure", any_number(), true});
+        v.field({"use", choice(t.use, {{"fitted"}, {"goodness_of_fit"}, {"foreign"}}),
+                 "what the device's numbers owe to it", any_number(), true});
+        v.field({"timed", choice(t.timed, {{"device"}, {"host"}}),
+                 "whose clock: that of the device holds the kernel alone, that of the host its "
+                 "launch as well"});
+      });
 }
 
 namespace {

@@ -44,20 +44,6 @@ void describe(Visitor& visitor, KindResiduals& spec) {
                   [&](Visitor& v) { describe(v, spec.most); });
 }
 
-void describe(Visitor& visitor, OperatorResiduals& spec) {
-  describe_format_version(visitor, true);
-  CommonRanges& common = spec.common ? *spec.common : spec.common.emplace();
-  visitor.section("together", "all rows, where every kind of a device counts the same",
-                  [&](Visitor& v) { describe(v, common.together); });
-  visitor.section("widest", "the widest range of all kinds",
-                  [&](Visitor& v) { describe(v, common.widest); });
-  // Both are in each file; absent is only a scenario without any.
-  visitor.list(
-      "residuals", "by device and kind", spec.kinds.size(),
-      [&](std::size_t size) { spec.kinds.resize(size); },
-      [&](Visitor& v, std::size_t i) { describe(v, spec.kinds[i]); });
-}
-
 const KindResiduals* find(const OperatorResiduals& residuals, const std::string& device,
                           std::string_view kind) {
   for (const KindResiduals& known : residuals.kinds)
@@ -136,9 +122,18 @@ std::optional<OperatorInterval> operator_interval(const OperatorResiduals& resid
   return OperatorInterval{time * range.low, time * range.high, shape};
 }
 
-void describe_residual_file(Visitor& visitor) {
-  OperatorResiduals residuals;
-  describe(visitor, residuals);
+void describe(Visitor& visitor, OperatorResiduals& spec) {
+  describe_format_version(visitor, true);
+  CommonRanges& common = spec.common ? *spec.common : spec.common.emplace();
+  visitor.section("together", "all rows, where every kind of a device counts the same",
+                  [&](Visitor& v) { describe(v, common.together); });
+  visitor.section("widest", "the widest range of all kinds",
+                  [&](Visitor& v) { describe(v, common.widest); });
+  // Both are in each file; absent is only a scenario without any.
+  visitor.list(
+      "residuals", "by device and kind", spec.kinds.size(),
+      [&](std::size_t size) { spec.kinds.resize(size); },
+      [&](Visitor& v, std::size_t i) { describe(v, spec.kinds[i]); });
 }
 
 OperatorResiduals read_residuals(const std::string& path, const SearchPath& search) {

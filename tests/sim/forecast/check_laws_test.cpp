@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "sim/forecast/laws.hpp"
+#include "sim/forecast/forecast_parts.hpp"
 #include "sim/in_child.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"

@@ -3,7 +3,6 @@
 #include "sim/in_child.hpp"
 #include "sim/small_scenario.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
-#include "stepcast/sim/forecast/memory_forecast.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "temporary_files.hpp"
 

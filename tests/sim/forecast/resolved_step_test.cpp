@@ -8,7 +8,6 @@
 #include "sim/small_scenario.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
-#include "stepcast/sim/forecast/memory_forecast.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/forecast/step_graph.hpp"
 #include "stepcast/workloads/expert_loads.hpp"

@@ -1,8 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/forecast/campaign_energy.hpp"
-#include "sim/forecast/step_energy.hpp"
-#include "sim/forecast/step_flops.hpp"
+#include "sim/forecast/forecast_parts.hpp"
 #include "sim/small_scenario.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/forecast/step_cost.hpp"

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/applied_framework.hpp"
 #include "stepcast/workloads/model_spec.hpp"
 #include "subjects.hpp"
 #include "temporary_files.hpp"

@@ -9,7 +9,6 @@
 
 #include "judged_job.hpp"
 #include "stepcast/sim/engine/reference_world.hpp"
-#include "stepcast/sim/judge/judge_cost.hpp"
 #include "temporary_files.hpp"
 
 /// The fast path against SimGrid alone. docs/models/judge.md.

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "sim/forecast/step_flops.hpp"
+#include "sim/forecast/forecast_parts.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"

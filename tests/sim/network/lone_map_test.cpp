@@ -1,8 +1,8 @@
-#include "stepcast/sim/network/lone_map.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "stepcast/sim/network/network_map.hpp"
 
 namespace stepcast {
 namespace {

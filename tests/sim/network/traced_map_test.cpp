@@ -1,6 +1,6 @@
-#include "stepcast/sim/network/traced_map.hpp"
-
 #include <gtest/gtest.h>
+
+#include "stepcast/sim/network/network_map.hpp"
 
 namespace stepcast {
 namespace {

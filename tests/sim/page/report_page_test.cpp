@@ -1,5 +1,3 @@
-#include "stepcast/sim/page/report_page.hpp"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -8,7 +6,7 @@
 #include "sim/in_child.hpp"
 #include "sim/replay/recorded_scenarios.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
-#include "stepcast/sim/page/sweep_page.hpp"
+#include "stepcast/sim/page/pages.hpp"
 #include "stepcast/sim/scenario/resolved_scenario.hpp"
 #include "temporary_files.hpp"
 

@@ -1,10 +1,9 @@
-#include "sim/plan/finalists.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
 
+#include "sim/plan/search_steps.hpp"
 #include "small_plans.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"

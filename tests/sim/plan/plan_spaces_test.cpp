@@ -7,7 +7,7 @@
 
 #include "sim/in_child.hpp"
 #include "small_plans.hpp"
-#include "stepcast/base/correlation.hpp"
+#include "stepcast/base/quantile.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/step_alone.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"

@@ -1,7 +1,6 @@
-#include "sim/network/equitable.hpp"
-
 #include <gtest/gtest.h>
 
+#include "sim/network/refinement.hpp"
 #include "sim/replay/random_job.hpp"
 
 namespace stepcast {

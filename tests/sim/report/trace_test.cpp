@@ -15,7 +15,6 @@
 #include "sim/replay/recorded_scenarios.hpp"
 #include "sim/report/micros.hpp"
 #include "stepcast/sim/report/report.hpp"
-#include "stepcast/sim/report/step_trace.hpp"
 
 namespace stepcast {
 namespace {

@@ -1,5 +1,3 @@
-#include "stepcast/sim/sweep/published.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,6 +7,7 @@
 #include <sstream>
 
 #include "stepcast/base/csv.hpp"
+#include "stepcast/sim/sweep/scaling.hpp"
 #include "temporary_files.hpp"
 
 /// Published sizes beside a curve.

@@ -40,7 +40,7 @@ struct SourceLabels {
   std::vector<Framework> frameworks;
 };
 /// Its keys.
-void describe_label_file(Visitor& visitor);
+void describe(Visitor& visitor, SourceLabels& labels);
 /// Reads such a file. Throws InputError, also where a folder that it names is not beside it.
 SourceLabels read_label_file(const std::string& path, const SearchPath& search);
 /// Reads that of a folder; without it all folders are known to fits. Throws InputError.
@@ -107,8 +107,8 @@ struct Ratio {
 /// The ratios of such a file, without forecasts. Throws InputError: what is wrong with
 /// the file, and scenarios that do not stand beside it.
 std::vector<Ratio> read_ratios(const std::string& path, const SearchPath& search);
-/// Names the keys of such a file, for its schema. It describes a draft and throws it away.
-void describe_ratio_file(Visitor& visitor);
+/// The keys of such a file.
+void describe(Visitor& visitor, std::vector<Ratio>& ratios);
 /// The list of the folder with its forecasts; it is empty without the file. Throws
 /// InputError.
 std::vector<Ratio> measure_ratios(const std::string& folder, const std::vector<MeasuredRow>& rows,

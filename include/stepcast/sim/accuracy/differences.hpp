@@ -39,8 +39,8 @@ struct Difference {
   bool lacks_words() const;
 };
 
-/// The keys of such a file, for its schema.
-void describe_difference_file(Visitor& visitor);
+/// The keys of such a file.
+void describe(Visitor& visitor, std::vector<Difference>& differences);
 /// Reads such a file and holds it to the rows beside it. Throws InputError, all at once: rows
 /// that are not there or expect no step, keys that no scenario has or that stand twice for a row, a
 /// value of the ledger that a row does not have, or one that is what the script says.

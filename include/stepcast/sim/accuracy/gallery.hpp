@@ -73,7 +73,7 @@ struct Gallery {
 };
 
 /// Its keys.
-void describe_gallery_file(Visitor& visitor);
+void describe(Visitor& visitor, Gallery& gallery);
 /// Reads such a file. Throws InputError: also for scenarios that do not stand beside it, for
 /// sources that it does not name or that have no row, for rows with two published figures that
 /// contradict or none to miss (a gain of 1), for rows that stand twice, and for assumptions whose

@@ -178,4 +178,8 @@ struct RecordedRun {
 /// they run. Throws InputError when the run is too long to record.
 RecordedRun record(const Scenario& scenario, const RecordedClasses& recorded = {});
 
+/// A forecast without its run: layers and memory of each stage, as forecast() has them. Whatever
+/// depends on time is zero.
+Forecast memory_forecast(const Scenario& scenario);
+
 }  // namespace stepcast

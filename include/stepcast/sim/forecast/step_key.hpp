@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 
+#include "stepcast/sim/network/kept_network_map.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 #include "stepcast/workloads/program.hpp"
 
@@ -23,5 +24,17 @@ struct KnownStep {
 /// where its key is the known one, and nothing else of the forecast is made.
 Seconds step_time_beside(const KnownStep& known, const Scenario& scenario,
                          const LayerTable& layers);
+
+/// While it lives, forecasts of this scenario, and of those that differ from it in what devices and
+/// hosts take, share one network map; so do processes that are forked meanwhile. They are the same
+/// as without it.
+class KeptNetwork {
+ public:
+  /// `layers`: on which stages (layers_of()).
+  KeptNetwork(const Scenario& scenario, const LayerTable& layers);
+
+ private:
+  std::optional<KeptNetworkMap> map_;  ///< nothing where links have faults or nodes differ
+};
 
 }  // namespace stepcast

@@ -33,7 +33,7 @@ struct MeasurementFolder {
 };
 
 /// The keys of `sources.yaml`.
-void describe_measurement_file(Visitor& visitor);
+void describe(Visitor& visitor, MeasurementFolder& folder);
 /// Reads one, with the check that it describes the tables of its folder, all of them. Throws
 /// InputError.
 MeasurementFolder read_measurements(const std::string& path, const SearchPath& search);

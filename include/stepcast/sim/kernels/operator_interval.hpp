@@ -57,7 +57,7 @@ std::optional<OperatorInterval> operator_interval(const OperatorResiduals& resid
                                                   const OperatorRequest& request, Seconds time);
 
 /// The keys of a file of residuals.
-void describe_residual_file(Visitor& visitor);
+void describe(Visitor& visitor, OperatorResiduals& spec);
 /// Reads one. Throws InputError.
 OperatorResiduals read_residuals(const std::string& path, const SearchPath& search);
 /// Reads the one beside the presets, `residuals/operators.yaml`; none where there is no such

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "stepcast/sim/engine/engine.hpp"
+#include "stepcast/sim/graph/task_graph.hpp"
+#include "stepcast/sim/network/collective_times.hpp"
 #include "stepcast/sim/scenario/options.hpp"
 #include "stepcast/topology/fabric.hpp"
 #include "stepcast/topology/placement.hpp"
@@ -131,5 +133,15 @@ struct NetworkMapInput {
 /// Finds the rank classes (or takes every rank for itself), plans every call once per shape of
 /// group, and finds from the side of each link which flows can meet on it.
 NetworkMap build_network_map(const NetworkMapInput& input);
+
+/// The map of a step as if nothing shared a link: the first rank of each stage, its collectives at
+/// their time alone. One class per stage, no flow on a link that others use.
+NetworkMap map_without_contention(const Placement& placement,
+                                  const std::vector<StageProgram>& programs,
+                                  CollectiveTimes& times);
+
+/// The map of a job that traces describe: every rank is a class, and every call is planned for the
+/// members that its group has. All flows go over links that others may use, too.
+NetworkMap traced_network_map(const NetworkMapInput& input, const TaskGraph::Traced& traced);
 
 }  // namespace stepcast

@@ -3,7 +3,7 @@
 
 #include "stepcast/scheduler/stage_order.hpp"
 #include "stepcast/sim/replay/stall_plan.hpp"
-#include "stepcast/topology/fleet_spec.hpp"
+#include "stepcast/topology/cluster_spec.hpp"
 #include "stepcast/topology/placement.hpp"
 #include "stepcast/workloads/program.hpp"
 

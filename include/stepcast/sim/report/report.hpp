@@ -35,4 +35,10 @@ std::string verdict(const Forecast& forecast);
 /// `1.093 M`, `12.35 k`, `533.6`: tokens or samples a second.
 std::string rate_text(double rate);
 
+/// One line: `framework  MindSpeed 2.3, assumed; --set framework=...`; empty without a framework.
+std::string framework_line(const Scenario& scenario);
+/// The keys that the framework says, each with its value and where the rule was read. It says so
+/// where the scenario has no framework.
+std::string framework_keys_text(const Scenario& scenario);
+
 }  // namespace stepcast

@@ -57,7 +57,6 @@ std::string name_of_file(const std::string& path);
 void describe_scenario_file(Visitor& visitor);
 /// Names the keys of a scenario that a prediction depends on.
 void describe_varied_keys(Visitor& visitor);
-void describe_cluster_file(Visitor& visitor);
 void describe_model_file(Visitor& visitor);
 
 }  // namespace stepcast
