@@ -91,16 +91,16 @@ LayerItems own_pairs(const Experts& e) {
 
 LayerItems own_pairs_backward(const Experts& e) {
   LayerItems items;
-  const bool mask = e.form->mask();
+  const bool masked = e.form->mask();
   // Backward through the sort, then through the selection.
-  if (!mask) add_rows(items, e, "unsort gradient", e.rows, e.rows);
-  if (mask && own_in_one_kernel(e))
+  if (!masked) add_rows(items, e, "unsort gradient", e.rows, e.rows);
+  if (masked && own_in_one_kernel(e))
     put_rows(items, e, "own rows backward", {1}, e.rows + e.gathered(), VectorKind::scatter_add);
   else
     add_rows(items, e, "own pairs backward", e.rows, e.gathered());
   const double weights = e.gathered() * weights_of_token(e);
   put(items, {"own weights backward", platform_of(e).masked_scatter(), weights});
-  if (mask) put(items, {"own slices backward", {2}, 2 * weights});
+  if (masked) put(items, {"own slices backward", {2}, 2 * weights});
   // Every rank has a part of the gradient of every token's weights.
   gather_all(items, e, "reduce_scatter router weights gradient", CollectiveKind::reduce_scatter,
              weights_of_token(e));
@@ -110,8 +110,8 @@ LayerItems own_pairs_backward(const Experts& e) {
 LayerItems gathered_outputs(const Experts& e) {
   LayerItems items;
   const std::string name = "add up outputs";
-  const bool mask = e.form->mask();
-  if (!mask) {
+  const bool masked = e.form->mask();
+  if (!masked) {
     put_rows(items, e, "unsort zeros", {1}, e.rows);
     put_rows(items, e, "unsort add", {1}, 3 * e.rows, VectorKind::scatter_add);
     put(items, {"own weights cast", {1}, (fp32 + element) * e.rows});

@@ -114,9 +114,9 @@ TEST(MindSpeedScripts, WithoutASignAreKnownByTheirCluster) {
   const test::TemporaryFiles files;
   const std::string path =
       files.write("pretrain.sh",
-                  "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 1024 "
+                  "torchrun --nproc_per_node 16 pretrain_gpt.py --num-layers 2 --hidden-size 1024 "
                   "--num-attention-heads 8 --seq-length 1024 --max-position-embeddings 1024 "
-                  "--micro-batch-size 1 --global-batch-size 8 --bf16 --vocab-size 32000\n");
+                  "--micro-batch-size 1 --global-batch-size 16 --bf16 --vocab-size 32000\n");
   const SearchPath search = default_search_path({});
   const auto framework_on = [&](const char* cluster, const char* from = "") {
     ImportOptions options;
