@@ -105,6 +105,23 @@ TEST(OperatorTime, GroupsShareWaves) {
             seconds(grouped_product(24, 128, 256, 512), device));
 }
 
+// A piece of one tile leaves 23 of 24 cores idle, where the next ones fit beside it.
+TEST(OperatorTime, PiecesOnStreamsShareTheCores) {
+  DeviceSpec device = plain_device();
+  device.efficiency.matmul = {1, 128, 256, 0};
+  const auto piece_of = [](double pieces) {
+    Operator op = matmul(64, 64, 512);
+    std::get<MatmulWork>(op.work).pieces = pieces;
+    return op;
+  };
+  const double tile = 2.0 * 64 * 64 * 512 * 24 / 300e12;
+  EXPECT_NEAR(seconds(piece_of(8), device), tile, 1e-15);  // one stream
+  device.product_streams = 3;
+  EXPECT_NEAR(seconds(piece_of(1), device), tile, 1e-15);
+  EXPECT_NEAR(seconds(piece_of(2), device), tile / 2, 1e-15);
+  EXPECT_NEAR(seconds(piece_of(8), device), tile / 3, 1e-15);
+}
+
 TEST(OperatorTime, SmallerTilesRunSlower) {
   DeviceSpec device = plain_device();
   device.efficiency.matmul = {.peak = 1, .tile_exponent = 1.0 / 3};

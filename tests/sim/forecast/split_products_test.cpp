@@ -47,6 +47,16 @@ TEST(SplitProducts, LaunchesGrowWithEachPiece) {
   EXPECT_NEAR(five.gain, five.hidden - five.cost, 1e-15);
 }
 
+// A library's loop launches pieces and exchanges: none of them is a statement of its own.
+TEST(SplitProducts, AreLaunchedInOneCall) {
+  const auto split = [](const char* pieces) {
+    return split_of({pieces, "cluster.host.library_launch=1us", "runtime.dispatch=eager"});
+  };
+  const Split two = split("communication.tensor.overlap=chunks(2)");
+  const Split five = split("communication.tensor.overlap=chunks(5)");
+  EXPECT_NEAR(five.issue - two.issue, (five.launches - two.launches) * 1e-6, 1e-12);
+}
+
 // A host that costs nothing takes no time for launches and changes nothing of the device.
 TEST(SplitProducts, TheHostStandsApart) {
   const char* const pieces = "communication.tensor.overlap=chunks(4)";
