@@ -207,7 +207,7 @@ Seconds operator_time(const Operator& op, const DeviceSpec& device, bool fp8) {
       Overloaded{
           [&](const MatmulWork& w) {
             // Pieces on streams of their own fill the cores as groups of one kernel do.
-            const double beside = std::min(w.pieces, device.product_streams);
+            const double beside = std::min(w.pieces, static_cast<double>(device.product_streams));
             return product_time(beside * op.flops, beside * op.bytes, {beside, w.m, w.n, w.k},
                                 product_efficiency(efficiency, in_fp8), peak, device) /
                    beside;

@@ -70,9 +70,9 @@ struct DeviceSpec {
   EfficiencySpec efficiency;
   /// Clock in a step, with all devices of the node busy, over that of a kernel measured alone.
   double step_clock = 1;
-  OperatorClassTimes launch;   ///< fixed cost of each operator or transfer on its stream
-  Seconds tile_task{0};        ///< start of one task of a kernel that runs already
-  double product_streams = 1;  ///< pieces of one product that run at a time
+  OperatorClassTimes launch;         ///< fixed cost of each operator or transfer on its stream
+  Seconds tile_task{0};              ///< start of one task of a kernel that runs already
+  std::int64_t product_streams = 1;  ///< pieces of one product that run at a time
   /// The time of an operator beside a communication over its time alone: they share the
   /// memory, and some collectives run on vector cores.
   double interference_matmul = 1;
