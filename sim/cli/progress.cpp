@@ -41,37 +41,37 @@ Progress::~Progress() {
   if (drawn_) std::cerr << "\r\x1b[K" << std::flush;
 }
 
-void Progress::step(std::size_t done, std::size_t of, const std::string& line) {
+void Progress::step(std::size_t finished, std::size_t of, const std::string& line) {
   if (quiet_) return;
   if (!terminal_) {
-    std::cerr << fmt::format("{}/{} {}\n", done, of, line);
+    std::cerr << fmt::format("{}/{} {}\n", finished, of, line);
     return;
   }
   const auto now = std::chrono::steady_clock::now();
   // The last step is always drawn.
-  if (drawn_ && now - shown_ < between_drawings && done < of) return;
+  if (drawn_ && now - shown_ < between_drawings && finished < of) return;
   shown_ = now;
   drawn_ = true;
   const double elapsed = std::chrono::duration<double>(now - begin_).count();
   // The mean since the beginning: points of one sweep take alike times, and it does not jump.
-  const double rate = static_cast<double>(done) / std::max(elapsed, 1e-9);
-  const std::size_t cells = bar_width * done / of;
+  const double rate = static_cast<double>(finished) / std::max(elapsed, 1e-9);
+  const std::size_t cells = bar_width * finished / of;
   std::cerr << fmt::format("\r\x1b[K[{}{}] {}/{}  {:.1f}/s  {} left", std::string(cells, '#'),
-                           std::string(bar_width - cells, '-'), done, of, rate,
-                           left_text(static_cast<double>(of - done) / rate))
+                           std::string(bar_width - cells, '-'), finished, of, rate,
+                           left_text(static_cast<double>(of - finished) / rate))
             << std::flush;
 }
 
 PhaseProgress::PhaseProgress(std::string command)
-    : command_{std::move(command)}, watch_{[this](std::size_t done, std::size_t of) {
-        told(done, of);
+    : command_{std::move(command)}, watch_{[this](std::size_t finished, std::size_t of) {
+        told(finished, of);
       }} {}
 
-void PhaseProgress::told(std::size_t done, std::size_t of) {
+void PhaseProgress::told(std::size_t finished, std::size_t of) {
   if (of == 0) return;
   const auto now = std::chrono::steady_clock::now();
   // Each phase of a command counts from 0.
-  if (done == 0) {
+  if (finished == 0) {
     ++phase_;
     begin_ = logged_ = now;
     bar_.reset();
@@ -79,18 +79,18 @@ void PhaseProgress::told(std::size_t done, std::size_t of) {
     return;
   }
   if (bar_) {
-    bar_->step(done, of, {});
-    if (done == of) bar_.reset();
+    bar_->step(finished, of, {});
+    if (finished == of) bar_.reset();
     return;
   }
-  if (done < of && now - logged_ < between_lines) return;
+  if (finished < of && now - logged_ < between_lines) return;
   logged_ = now;
   const double elapsed = std::max(std::chrono::duration<double>(now - begin_).count(), 1e-9);
-  const double rate = static_cast<double>(done) / elapsed;
+  const double rate = static_cast<double>(finished) / elapsed;
   const std::string phase =
       current_phase().empty() ? fmt::format("phase {}", phase_) : current_phase();
-  spdlog::debug("{}, {}: {}/{}, {:.1f}/s, {} left", command_, phase, done, of, rate,
-                left_text(static_cast<double>(of - done) / rate));
+  spdlog::debug("{}, {}: {}/{}, {:.1f}/s, {} left", command_, phase, finished, of, rate,
+                left_text(static_cast<double>(of - finished) / rate));
 }
 
 WorkProgress::WorkProgress(bool quiet)

@@ -130,7 +130,7 @@ class SimgridNetwork : public FlowNetwork {
  private:
   /// SimGrid ends what is left of its activities with the process, when the watcher is gone.
   struct Watching {
-    Watching(SimgridNetwork& network, NetworkWatcher& watcher) : network{network} {
+    Watching(SimgridNetwork& watched, NetworkWatcher& watcher) : network{watched} {
       network.watcher_ = &watcher;
     }
     ~Watching() { network.watcher_ = nullptr; }

@@ -424,7 +424,6 @@ class Programme {
 /// Tables recompute the first layers of a chunk, the programme any of them: the bytes may differ
 /// where runs meet.
 bool fits(const PlacementProblem& problem, const PlacedLayers& placed) {
-  constexpr double rounding = 1e-9;
   return placement_memory(problem, placed) <= problem.capacity * (1 + rounding);
 }
 

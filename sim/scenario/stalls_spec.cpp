@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stepcast/topology/cluster_spec.hpp"
+
 namespace stepcast {
 namespace {
 

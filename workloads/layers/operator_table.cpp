@@ -141,7 +141,7 @@ std::vector<OperatorKind> all_kinds() {
   using enum ElementType;
   using Norm = ModelSpec::Norm;
   using Unit = FeedForwardSpec::Kind;
-  using Linear = LinearAttention::Kind;
+  using Core = LinearAttention::Kind;
   const std::vector<OperatorColumn> product_sizes{m_or_bytes, k, n}, matrix{m_or_bytes, n},
       heads_of{heads, head_size, sequence}, chosen{heads, k, head_size, sequence, top_k},
       of_group{m_or_bytes, ranks};
@@ -162,14 +162,14 @@ std::vector<OperatorKind> all_kinds() {
        heads_of, half, attention_both},
       {"gated_delta", OperatorClass::linear_attention,
        "chunkwise core of a gated delta net, chunks of 64 tokens", heads_of, half,
-       core_of<Linear::gated_delta, false>},
+       core_of<Core::gated_delta, false>},
       {"gated_delta_backward", OperatorClass::linear_attention, "its gradient", heads_of, half,
-       core_of<Linear::gated_delta, true>},
+       core_of<Core::gated_delta, true>},
       {"lightning_attention", OperatorClass::linear_attention,
        "chunkwise core of lightning attention, chunks of 256 tokens", heads_of, half,
-       core_of<Linear::lightning, false>},
+       core_of<Core::lightning, false>},
       {"lightning_attention_backward", OperatorClass::linear_attention, "its gradient", heads_of,
-       half, core_of<Linear::lightning, true>},
+       half, core_of<Core::lightning, true>},
       {"sparse_attention", OperatorClass::sparse_attention,
        "queries of k that share top_k chosen keys, the first head_size of which are values", chosen,
        half, chosen_core<false>},
