@@ -83,8 +83,12 @@ void Section::section_or(std::string_view key, std::string_view, std::string_vie
   if (!present) return;
   if (node->kind == Node::Kind::mapping) return inside(*node, child(key), body);
   present = false;
+  Reading unused;  // only to learn which keys it has
+  Section probe{empty_mapping(), {}, unused};
+  body(probe);
+  const std::string keys = probe.known_.empty() ? "" : " of " + joined(probe.known_);
   fail(node->place, child(key),
-       "is " + quoted(*node) + ", allowed: a mapping, " + std::string(word));
+       "is " + quoted(*node) + ", allowed: a mapping" + keys + ", or " + std::string(word));
 }
 
 void Section::alternatives(std::string_view key, std::string_view, std::size_t& current,

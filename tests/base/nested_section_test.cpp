@@ -78,7 +78,7 @@ TEST(Section, NestedErrorsHaveTheirPath) {
   EXPECT_EQ(nested("inner: 3\nleft: 1\nitems: [{n: 1}]"),
             "f:1:8: inner: is '3', allowed: a mapping of size");
   EXPECT_EQ(nested("inner: {size: 1}\nmaybe: 3\nleft: 1\nitems: [{n: 1}]"),
-            "f:2:8: maybe: is '3', allowed: a mapping, none");
+            "f:2:8: maybe: is '3', allowed: a mapping of size, or none");
   EXPECT_EQ(nested("inner: {size: 1}\nleft: 1\nitems: [{n: 1}, {m: 1}]"),
             "f:3:17: items.1.n: is missing (a number), allowed: a whole number such as 8 or 40Mi\n"
             "f:3:18: items.1.m: is not a known key, allowed: n");

@@ -37,7 +37,8 @@ inline const WrongOverride wrong_host[] = {
      "no node is slow, allowed: with slow_share above 0"},
     {"a_fleet_that_is_a_word",
      {"cluster.fleet=none"},
-     "--set cluster.fleet=none: cluster.fleet: is 'none', allowed: a mapping, flawless"},
+     "--set cluster.fleet=none: cluster.fleet: is 'none', allowed: a mapping of device_sigma, "
+     "slow_nodes, screened, throttled, or flawless"},
     {"a_fleet_of_negative_sigma",
      {"cluster.fleet.device_sigma=-0.01"},
      "--set cluster.fleet.device_sigma=-0.01: cluster.fleet.device_sigma: is -0.01, allowed: 0 to "

@@ -103,7 +103,7 @@ inline constexpr WrongRow wrong_keys[] = {
     {"searched_as_in_a_plan", "  pipeline: interleaved_1f1b", "  pipeline: search",
      "s.yaml: is a plan file, give a scenario; stepcast plan searches it"},
     {"no_plan",
-     "expect:", "plan: 4\nexpect:", "s.yaml:50:7: plan: is '4', allowed: a mapping, none"},
+     "expect:", "plan: 4\nexpect:", "s.yaml:50:7: plan: is '4', allowed: a mapping, or none"},
     {"call_without_number", "  cp: 1", "  cp: 1\n  context_algorithm: hybrid",
      "s.yaml:41:22: parallel.context_algorithm: is 'hybrid', allowed: ring, ulysses, allgather, "
      "hybrid(n)"},

@@ -6,7 +6,9 @@ namespace stepcast::test {
 /// Wrong scenarios: stalls that cannot be.
 inline constexpr WrongRow wrong_stalls[] = {
     {"stalls_are_a_word", "expect:", "stalls: some\nexpect:",
-     "s.yaml:50:9: stalls: is 'some', allowed: a mapping, none"},
+     "s.yaml:50:9: stalls: is 'some', allowed: a mapping of compute_jitter, slow_devices, "
+     "thermal_classes, slow_hosts, throttling, degraded_links, failed_links, gc_pauses, "
+     "allocator_pauses, data_loader, checkpoint, failures, host_sync, spread, collisions, or none"},
     {"unknown_stall", "expect:", "stalls: {gc_pause: {duration: 1s, period: 60s}}\nexpect:",
      "s.yaml:50:10: stalls.gc_pause: is not a known key; did you mean gc_pauses?"},
     {"negative_jitter", "expect:", "stalls: {compute_jitter: {sigma: -0.1}}\nexpect:",

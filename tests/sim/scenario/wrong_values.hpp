@@ -112,7 +112,7 @@ inline constexpr WrongRow wrong_values[] = {
      "s.yaml:51:22: expect.step_time.value: is 1.5 without a unit, allowed: a time such as 1.5us "
      "or 12.3s"},
     {"expectation_is_a_number", "step_time: {value: 1.5s, tolerance: 1%}", "step_time: 1.5s",
-     "s.yaml:51:14: expect.step_time: is '1.5s', allowed: a mapping, none"},
+     "s.yaml:51:14: expect.step_time: is '1.5s', allowed: a mapping of value, tolerance, or none"},
 };
 
 }  // namespace stepcast::test
