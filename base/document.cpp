@@ -195,7 +195,7 @@ class Loader {
       refuse_input(target.place, path, "does not name a file, allowed: the path of one YAML file");
     }
     auto file = find_file(target.text, directory, search_);
-    if (!file && is_override_) file = find_file(short_name(path, target.text), directory, search_);
+    if (!file) file = find_file(short_name(path, target.text), directory, search_);
     // The rest of the document can still be judged: an empty mapping stands in, and its keys are
     // not called missing.
     if (!file && repeated_ != nullptr) {
@@ -220,7 +220,7 @@ class Loader {
     return base;
   }
 
-  /// `clusters/dgx-h100.yaml` of `dgx-h100`, as options say it; empty where presets are no kind.
+  /// `clusters/dgx-h100.yaml` of `dgx-h100`; empty where presets are of no kind.
   static std::string short_name(const std::string& path, const std::string& name) {
     if (path == "cluster.extends") return "clusters/" + name + ".yaml";
     return path == "model.extends" ? "models/" + name + ".yaml" : std::string();

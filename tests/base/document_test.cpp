@@ -167,6 +167,16 @@ TEST(Extends, LooksBesideTheFileThenOnTheSearchPath) {
   EXPECT_EQ(flat(root), "{x: {a: near}, y: {a: far, b: mine}}");
 }
 
+TEST(Extends, TakesTheNameOfAPreset) {
+  const TemporaryFiles files;
+  files.write("presets/clusters/some.yaml", "a: 1\n");
+  files.write("presets/models/some.yaml", "b: 2\n");
+  const std::string top =
+      files.write("top.yaml", "cluster: {extends: some}\nmodel: {extends: some}\n");
+  EXPECT_EQ(flat(load_document(top, {{files.path("presets")}})),
+            "{cluster: {a: 1}, model: {b: 2}}");
+}
+
 TEST(Extends, NestsAndTheExtendingSideWins) {
   const TemporaryFiles files;
   files.write("c.yaml", "a: 1\nb: {x: 1, y: 1, z: 1}\n");

@@ -14,7 +14,8 @@ inline constexpr WrongRow wrong_keys[] = {
     {"unknown_key", "  hidden: 1024", "  hidden: 1024\n  nonsense: 1",
      "s.yaml:32:3: model.nonsense: is not a known key, allowed: stepcast, name, layers, hidden, "
      "attention, linear_attention, ffn, moe, mtp_layers, vocabulary, tied_embeddings, norm, "
-     "position, bias, qk_norm, block; another model is --model NAME, see stepcast list"},
+     "position, bias, qk_norm, block; another model is --model NAME or extends: NAME, see "
+     "stepcast list models"},
     {"repeated_key", "  tp: 2", "  tp: 2\n  tp: 4",
      "s.yaml:38:3: parallel.tp: is given twice, first in line 37, allowed: each key once"},
     {"repeated_key_beside_other_errors", "  tp: 2", "  tp: 2\n  tp: 4\n  ppp: 1",
