@@ -172,7 +172,7 @@ TEST(Fp8Casts, TensorRanksGatherWhatTheyCast) {
   const Passes half = passes();
   const double forward = exchanged(half.forward, CollectiveKind::all_gather);
   const double saved = forward,
-               gradients = exchanged(half.backward, CollectiveKind::all_gather) - saved;
+               backward = exchanged(half.backward, CollectiveKind::all_gather) - saved;
   spec.training.precision = TrainingSpec::Precision::fp8_mixed;
   const struct {
     Recipe recipe;
@@ -188,7 +188,7 @@ TEST(Fp8Casts, TensorRanksGatherWhatTheyCast) {
     const Passes fp8 = passes();
     EXPECT_NEAR(exchanged(fp8.forward, CollectiveKind::all_gather), g.input * forward, 1e-6);
     EXPECT_NEAR(exchanged(fp8.backward, CollectiveKind::all_gather),
-                g.input * saved + g.gradient * gradients, 1e-6);
+                g.input * saved + g.gradient * backward, 1e-6);
     EXPECT_EQ(exchanged(fp8.forward, CollectiveKind::reduce_scatter),
               exchanged(half.forward, CollectiveKind::reduce_scatter));
     EXPECT_NEAR(total_flops(fp8.backward) / total_flops(half.backward), 1, 1e-12);

@@ -110,11 +110,11 @@ std::string errors_of_kinds(const std::string& first, const std::string& second,
 }
 
 TEST(MachineParts, KindsHaveTheSamePlanes) {
-  const auto planes = [](const std::string& count) {
+  const auto nic = [](const std::string& count) {
     return "network: {nic: {planes: " + count + "}}";
   };
-  EXPECT_EQ(errors_of_kinds(planes("2"), planes("2")).find("planes"), std::string::npos);
-  EXPECT_NE(errors_of_kinds(planes("2"), planes("4"))
+  EXPECT_EQ(errors_of_kinds(nic("2"), nic("2")).find("planes"), std::string::npos);
+  EXPECT_NE(errors_of_kinds(nic("2"), nic("4"))
                 .find("network.nic.planes: is 4, allowed: 2 as in the first kind"),
             std::string::npos);
 }
