@@ -57,7 +57,10 @@ function alike() {
   const some = UNLIKE.filter(([key, , , unlike]) => unlike(valueNow(key)));
   return some.length ? { set: { ...state.set, ...Object.fromEntries(some) }, without: some.map(of => of[2]).join(' and ') } : null;
 }
-const known = {};  // key -> {now, values: {value: reason}}
+/* Chunks need a schedule that has them, so that one change alone may not run where two do: the key, its other, and what that becomes. */
+const PAIRS = [['schedule.pipeline', 'parallel.vpp', now => Number(now) > 1 ? '1' : '2'],
+  ['parallel.vpp', 'schedule.pipeline', now => now === '1f1b' ? 'interleaved_1f1b' : '1f1b']];
+const known = {};  // key -> {now, values: {value: reason}, beside: {value: what is set with it}}
 let knownSeq = 0;  // of the question that `known` answers
 const built = {};  // key -> its elements
 
@@ -79,9 +82,10 @@ function choose(key, value) {
   if (same(value, (known[key] || {}).now) && state.set[key] === undefined) return;
   setValue(key, value);
 }
+const besideOf = (key, value) => ((known[key] || {}).beside || {})[value] || {};
 function setValue(key, value) {
   change(s => {
-    s.set[key] = value;
+    Object.assign(s.set, besideOf(key, value), { [key]: value });
     if (degrees(key)) s.set['parallel.dp'] = 'auto';
   });
 }
@@ -186,8 +190,9 @@ function drawControls() {
   });
 }
 function tellWhy(key, value) {
-  const reason = reasonAgainst(key, value);
-  built[key].why.textContent = reason ? `${value}: ${reason}` : '';
+  const beside = Object.entries(besideOf(key, value)).map(([other, to]) => `with ${other}=${to}`);
+  const text = reasonAgainst(key, value) || beside.join(', ');
+  built[key].why.textContent = text && `${value}: ${text}`;
 }
 
 /* The candidates that nothing is known about; all of them where `again`. */
@@ -212,6 +217,18 @@ async function choicesOf(seq, keys) {
   if (strict.status === 200) reply.answer.keys = [...reply.answer.keys.filter(key => degrees(key.path)), ...strict.answer.keys];
   return strict.status === 200 ? reply : strict;
 }
+/* What is refused alone is tried together with the other key of its pair. */
+async function askPairs(seq) {
+  for (const [key, other, turned] of PAIRS) {
+    const info = known[key] || {}, refused = Object.keys(info.values || {}).filter(value => info.values[value]);
+    if (!refused.length) continue;
+    const beside = { [other]: turned(valueNow(other)) };
+    const reply = await call('choices', { tab, seq, slot: 'pairs', scenario: scenarioOf(state), set: { ...state.set, ...beside }, keys: { [key]: refused } });
+    if (seq !== lastSeq || reply.status !== 200) return;
+    info.beside = {};
+    reply.answer.keys[0].values.filter(v => !v.reason).forEach(v => { info.values[v.value] = ''; info.beside[v.value] = beside; });
+  }
+}
 /* Of one question once, unless that failed. */
 let choosing = {};
 function choicesOnce(seq) {
@@ -228,6 +245,7 @@ async function askChoices(seq, again = true) {
   else Object.values(known).forEach(key => { key.values = {}; });  // the errors of the forecast say why
   if (reply.status === 503) setTimeout(() => { if (seq === lastSeq) askChoices(seq).then(fillSweepKeys).catch(lost); }, 1000);
   if (reply.status === 200 && again && Object.keys(toAsk(false)).length) { await askChoices(seq, false); return; }
+  if (reply.status === 200) await askPairs(seq);
   drawControls();
   knownSeq = seq;
 }

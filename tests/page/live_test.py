@@ -227,10 +227,22 @@ class Page(unittest.TestCase):
 
     def test_values_that_do_not_run_say_why(self):
         before = self.js("return lastSeq")
-        self.click("schedule.pipeline", "1f1b")
+        self.click("training.micro_batch", "8")
         self.assertEqual(self.js("return lastSeq"), before)
-        self.assertIn("1f1b: ", self.js("return document.getElementById('why-schedule.pipeline').textContent"))
-        self.assertEqual(self.js("return document.querySelector('[data-key=\"schedule.pipeline\"] [data-value=\"1f1b\"]').getAttribute('aria-disabled')"), "true")
+        self.assertIn("8: ", self.js("return document.getElementById('why-training.micro_batch').textContent"))
+        self.assertEqual(self.js("return document.querySelector('[data-key=\"training.micro_batch\"] [data-value=\"8\"]').getAttribute('aria-disabled')"), "true")
+
+    def test_chunks_come_and_go_with_their_schedule(self):
+        self.js("tellWhy('schedule.pipeline', '1f1b')")
+        self.assertEqual(self.js("return document.getElementById('why-schedule.pipeline').textContent"), "1f1b: with parallel.vpp=1")
+        self.click("schedule.pipeline", "1f1b")
+        self.settle()
+        plain = {"schedule.pipeline": "1f1b", "parallel.vpp": "1"}
+        self.assertEqual(self.js("return state.set"), plain)
+        self.assertEqual(self.number(), self.alone(FLAGSHIP, plain)["result"]["step_time_s"])
+        self.click("parallel.vpp", "2")
+        self.settle()
+        self.assertEqual(self.js("return state.set"), {"schedule.pipeline": "interleaved_1f1b", "parallel.vpp": "2"})
 
     def test_pin_swap_undo(self):
         first = self.number()
