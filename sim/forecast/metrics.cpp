@@ -47,22 +47,19 @@ RangeOrigin origin_of(const ClassRange& range, const ClusterSpec& cluster) {
 
 void add_memory(Metrics& m, const Scenario& scenario, const Forecast& forecast) {
   const auto& interval = scenario.cluster.interval;
-  const QuotientRange range =
-      interval && interval->memory ? QuotientRange{*interval->memory} : QuotientRange{};
   double peak = 0;
   for (const StageForecast& stage : forecast.stages) {
     if (!stage.memory) continue;
-    const Bytes expected = stage.memory->peak(), capacity = stage.memory->capacity;
-    peak = std::max(peak, expected.value());
-    MemoryFit fit = MemoryFit::fits;
-    // Tight where the upper end of the interval exceeds the device, no fit where the lower does.
-    if (range.high * expected > capacity) fit = MemoryFit::tight;
-    if (range.low * expected > capacity || !stage.memory->fits_host())
-      fit = MemoryFit::does_not_fit;
+    peak = std::max(peak, stage.memory->peak().value());
+    const MemoryFit fit =
+        stage.memory->fits_host()
+            ? memory_fit(stage.memory->peak(), stage.memory->capacity, scenario.cluster)
+            : MemoryFit::does_not_fit;
     // The worst stage decides for the job.
     m.memory_fit = std::max(m.memory_fit, fit);
   }
   if (!interval || !interval->memory) return;
+  const QuotientRange& range = *interval->memory;
   m.memory_of = origin_of(*interval->memory, scenario.cluster);
   // The fullest device bounds the interval.
   m.memory_low = range.low * peak;
@@ -76,6 +73,15 @@ std::string RangeOrigin::clause() const {
   if (!note.empty()) text += ", taken from " + of + ", " + note;
   if (!why.empty()) text += (text.empty() ? ", " : "; ") + why;
   return text;
+}
+
+MemoryFit memory_fit(Bytes peak, Bytes capacity, const ClusterSpec& cluster) {
+  const auto& interval = cluster.interval;
+  const QuotientRange range =
+      interval && interval->memory ? QuotientRange{*interval->memory} : QuotientRange{};
+  // Tight where the upper end of the interval exceeds the device, no fit where the lower does.
+  if (range.low * peak > capacity) return MemoryFit::does_not_fit;
+  return range.high * peak > capacity ? MemoryFit::tight : MemoryFit::fits;
 }
 
 std::string why_plain(const Scenario& scenario) {

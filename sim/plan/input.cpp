@@ -354,9 +354,23 @@ class PlanReader {
     if (reading_.diagnostics.empty()) return;
     std::vector<Diagnostic> once;
     std::set<std::string> seen;
-    for (Diagnostic& d : reading_.diagnostics)
+    for (Diagnostic& d : reading_.diagnostics) {
+      say_where_lists_stand(d);
       if (seen.insert(d.text()).second) once.push_back(std::move(d));
+    }
     throw InputError(std::move(once));
+  }
+
+  /// The strict reader knows single values only.
+  static void say_where_lists_stand(Diagnostic& d) {
+    constexpr std::string_view plans = ": several are for plans and sweeps";
+    if (d.message.ends_with(plans)) {
+      d.message.resize(d.message.size() - plans.size());
+      d.message += "; a plan lists its values as plan.search: {" + d.path + ": [...]}";
+    } else if (const auto* key = searched_key(d.path);
+               key != nullptr && key->several != Several::listed && d.message.starts_with("is '")) {
+      d.message += "; a plan takes a list of them and the word search, too";
+    }
   }
 
   Node root_;  ///< with placeholders for the keys that have several values

@@ -8,6 +8,7 @@
 #include "launchable.hpp"
 #include "plan_cost.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
 #include "stepcast/sim/scenario/breakdown.hpp"
 
@@ -326,7 +327,11 @@ std::string plan_sentence(const PlanSpace& space, const PlanResult& result) {
     text += fmt::format(" instead of {} ({:+.{}f} %{})", human(c.baseline.step_time), percent,
                         std::abs(percent) < 10 ? 1 : 0, alike ? "" : " per token and device");
   }
-  return text + fmt::format(", fits with {} to spare", human(winner.capacity - winner.peak));
+  text += fmt::format(", fits with {} to spare", human(winner.capacity - winner.peak));
+  const ClusterSpec& cluster = space.bases[winner.strategy.base].scenario.cluster;
+  if (memory_fit(winner.peak, winner.capacity, cluster) == MemoryFit::tight)
+    text += ", tight (plan.memory_reserve keeps more free)";
+  return text;
 }
 
 std::string plan_table(const PlanSpace& space, const PlanResult& result, PlanDetail detail,
@@ -350,6 +355,12 @@ std::string plan_table(const PlanSpace& space, const PlanResult& result, PlanDet
   }
   if (any_close)
     text += "  ~ too close to the first to call, by published pairs that differ as they do\n";
+  const bool unlike_batches = std::ranges::any_of(space.bases, [&space](const PlanBase& base) {
+    return base.scenario.workload.training.global_batch !=
+           space.bases.front().scenario.workload.training.global_batch;
+  });
+  if (unlike_batches && space.spec.objective == PlanSpec::Objective::step_time)
+    text += "  steps of unlike batches; plan.objective=throughput compares tokens per second\n";
   text += "\n  " + proof_text(space, result) + "\n";
   if (all && result.rank_correlation)
     text += fmt::format("  Rank correlation of estimate and simulation over {} points: {:.3f}\n",

@@ -163,6 +163,10 @@ TEST(Mistakes, SettingsThird) {
       {"run llama2-7b-8.yaml --set parallel.tp: 2", "has no '='"},
       {"run llama2-7b-8.yaml --set training.sequence=8,192", "thousands are written 8192"},
       {"plan llama2-7b-8.yaml --set parallel.tp=1,2", "is written [1,2]"},
+      {"plan llama2-7b-8.yaml --set parallel.tp=serach",
+       "takes a list of them and the word search"},
+      {"plan llama2-7b-8.yaml --set training.sequence=[1,2]",
+       "as plan.search: {training.sequence: [...]}"},
       {"run llama2-7b-8.yaml --cluster H100", "dgx-h100"},
       {"run llama2-7b-8.yaml --cluster 'DGX H100'", "did you mean clusters/dgx-h100.yaml"},
       {"run llama2-7b-8.yaml --model meta-llama/Llama-2-7b", "did you mean models/llama2-7b.yaml"},
@@ -179,7 +183,8 @@ TEST(Mistakes, SettingsThird) {
 TEST(Mistakes, SettingsAndEdits) {
   helps({
       {"run llama2-7b-8.yaml --framework megatron-core-0.15", "did you mean megatron-core-0.14?"},
-      {"run llama2-7b-8.yaml --set model.size=7b", "another model is --model NAME"},
+      {"run llama2-7b-8.yaml --set model.size=7b",
+       "another model is --model NAME or extends: NAME"},
       {"run telechat3-36b-2048.yaml --set parallel.vpp=1", "allowed: vpp >= 2, or 1f1b"},
       {"new --model llama2-7b --cluster dgx-h100 --devices 8 -o x.json", "writes .yaml"},
       {"edit llama2-7b-8.yaml --set paralel.tp=2", "did you mean parallel?"},

@@ -83,6 +83,17 @@ TEST(PlanObjectives, ThroughputComparesTokensOfUnlikeSteps) {
   EXPECT_EQ(result.best.front().tokens, 64.0 * 2048);
 }
 
+TEST(PlanObjectives, TimesOfUnlikeStepsSayWhatComparesThem) {
+  const PlanFile file(powered);
+  const std::string unlike = "plan.search={training.global_batch: [16, 64]}";
+  const auto table = [&](const std::string& objective) {
+    const PlanSpace space = file.read({"plan.objective=" + objective, unlike});
+    return plan_table(space, search_plan(space, presets(), 1));
+  };
+  EXPECT_NE(table("step_time").find("plan.objective=throughput compares"), std::string::npos);
+  EXPECT_EQ(table("throughput").find("plan.objective=throughput"), std::string::npos);
+}
+
 // The bandwidth of a NIC moves time alone, so that every point has a twin of equal memory; the
 // slower one comes first.
 TEST(PlanObjectives, MemoryTakesTheEmptiestAndOfEqualOnesTheFastest) {

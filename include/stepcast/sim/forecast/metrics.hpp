@@ -13,6 +13,8 @@ namespace stepcast {
 enum class MemoryFit { fits, tight, does_not_fit };
 /// `fits`, `tight`, `does_not_fit`.
 const char* name(MemoryFit fit);
+/// By the cluster's interval of measured over forecast peaks; without one the peak itself decides.
+MemoryFit memory_fit(Bytes peak, Bytes capacity, const ClusterSpec& cluster);
 
 /// What an interval is taken from: docs/accuracy.md, Intervals.
 struct RangeOrigin {
