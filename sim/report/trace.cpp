@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <map>
 #include <set>
 #include <utility>
@@ -375,8 +374,7 @@ class TraceWriter {
     end(put(text, "}"));
   }
   static char* put(char* at, std::string_view text) {
-    std::memcpy(at, text.data(), text.size());
-    return at + text.size();
+    return std::copy(text.begin(), text.end(), at);
   }
   static char* put_place(char* at, std::uint32_t c, int thread, double time) {
     at = put_number(at, c + 1);
