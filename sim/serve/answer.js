@@ -207,8 +207,8 @@ function drawAnswer(b, a) {
 
 /* Each error once, at its place: at the control that set it, at the text that has it, or above the answer. */
 const controlOf = path => state.text === null || state.set[path] !== undefined ? built[path] || swaps[path] : undefined;
-/* Options of the command line are keys and fields of the page. */
-const spoken = text => text.replace(/(^|[\s(])--(?:set )?(?=\w)/g, '$1');
+/* Options of the command line are keys and fields of the page; flags of a launch file stay as they are. */
+const spoken = text => text.replace(/(^|[\s(])--(?:set (?=\w)|(?=(?:cluster|devices|env|framework|from|model|set)(?![\w-])))/g, '$1');
 const errorsOf = reply => (reply.errors || [{ path: '', text: reply.error }]).map(error => ({
   ...error, text: spoken((error.file || '').startsWith('--set ') ? `${error.path}: ${error.message}` : error.text) }));
 let told = [];  // the errors that stand somewhere now: {path, text}

@@ -482,7 +482,9 @@ class Page(unittest.TestCase):
                              check=True, text=True, capture_output=True)
         self.assertEqual(self.number(), json.loads(ran.stdout)["result"]["step_time_s"])
         self.js(fill, {"launch": launch.replace("--bf16", "--bf61"), "launch-devices": "64"})
-        self.wait("document.getElementById('import-said').textContent.includes('bf61')")
+        self.wait("document.getElementById('import-said').textContent.includes('--bf61')")
+        self.js(fill, {"launch": launch, "launch-cluster": ""})
+        self.wait("document.getElementById('import-said').textContent.startsWith('cluster: is missing')")
 
     def test_a_small_sweep_is_the_command_line(self):
         self.js("document.getElementById('sweep-a').value = 'training.micro_batch'; document.getElementById('sweep-b').value = 'training.recompute';"
