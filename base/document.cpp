@@ -194,6 +194,11 @@ class Loader {
     if (target.kind != Node::Kind::scalar || target.text.empty()) {
       refuse_input(target.place, path, "does not name a file, allowed: the path of one YAML file");
     }
+    if (path == "model.extends" && target.text.ends_with(".json"))
+      refuse_input(target.place, path,
+                   "is " + target.text +
+                       ", allowed: a YAML file; a config.json of Hugging Face is " +
+                       "model: {hf_config: " + target.text + "}");
     auto file = find_file(target.text, directory, search_);
     if (!file) file = find_file(short_name(path, target.text), directory, search_);
     // The rest of the document can still be judged: an empty mapping stands in, and its keys are
@@ -222,8 +227,10 @@ class Loader {
 
   /// `clusters/dgx-h100.yaml` of `dgx-h100`; empty where presets are of no kind.
   static std::string short_name(const std::string& path, const std::string& name) {
-    if (path == "cluster.extends") return "clusters/" + name + ".yaml";
-    return path == "model.extends" ? "models/" + name + ".yaml" : std::string();
+    const std::string all = "." + path + ".";  // `sweep.grid.cluster.extends.0.extends`, too
+    if (all.find(".cluster.extends.") != std::string::npos) return "clusters/" + name + ".yaml";
+    const bool model = all.find(".model.extends.") != std::string::npos;
+    return model ? "models/" + name + ".yaml" : std::string();
   }
 
   /// The file as any other file can name it: below a folder of the search path, or where it stands.

@@ -41,7 +41,8 @@ Outcome plan(const PlanOptions& options) {
   const PhaseProgress progress("plan");
   const PlanResult result = search_plan(space, search, jobs, options.store);
   // Nothing feasible is an answer about the input, with the way out.
-  if (result.best.empty()) return {"", bad_input, plan_failure(space, result)};
+  if (result.best.empty() && result.placed.empty())
+    return {"", bad_input, plan_failure(space, result)};
   const PlanPoint& winner = best_point(space, result);
   if (!options.output.empty()) {
     const auto directory = std::filesystem::path(options.output).parent_path();
@@ -77,12 +78,12 @@ Outcome plan(const PlanOptions& options) {
 
 void add_plan_commands(CommandLine& line) {
   auto options = std::make_shared<PlanOptions>();
-  CLI::App* sub = line.command(
-      "plan", "search parallel strategies and simulate the best",
-      "stepcast plan scenarios/plans/gpt3-175b-512.yaml --output winner.yaml", [options, &line] {
-        options->verbose = line.verbose();
-        return plan(*options);
-      });
+  CLI::App* sub =
+      line.command("plan", "search parallel strategies and simulate the best",
+                   "stepcast plan plans/gpt3-175b-512.yaml --output winner.yaml", [options, &line] {
+                     options->verbose = line.verbose();
+                     return plan(*options);
+                   });
   required(sub, "scenario SCENARIO", options->scenario,
            "scenario file whose keys may hold lists or the word search");
   sub->add_option("--devices", options->devices, "numbers of devices to try, 512,1024")

@@ -254,6 +254,8 @@ std::string proof_text(const PlanSpace& space, const PlanResult& result) {
   if (result.proven)
     return open ? "No point with even layers is better, by its bound; " + splits + "."
                 : "No point of the space is better: every other one has a bound above it.";
+  if (result.best.empty())
+    return "No point with even layers fits; of those with placed layers this is the best found.";
   const PlanPoint& winner = result.best.front();
   const double best = plan_score(space.spec, winner, *winner.simulated).value;
   const double gap = 1 - result.least_bound.value_or(best) / best;
@@ -306,6 +308,7 @@ std::vector<const PlanPoint*> shown_points(const PlanResult& result, const PlanP
 /// A placement counts only where it is really faster than the balance.
 const PlanPoint& best_point(const PlanSpace& space, const PlanResult& result) {
   if (!result.finalists.empty()) return result.finalists.front();
+  if (result.best.empty()) return result.placed.front();
   const auto score = [&](const PlanPoint& p) { return plan_score(space.spec, p, *p.simulated); };
   const PlanPoint& balanced = result.best.front();
   if (result.placed.empty()) return balanced;

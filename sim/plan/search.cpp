@@ -76,22 +76,20 @@ class PlanSearch {
     dropped_bound_ = all.dropped_bound;
     refused_ = std::move(all.refused);
     if (!points_.empty()) prove();
-    if (std::isinf(best().value)) {
+    const bool any_fits = !std::isinf(best().value);
+    if (any_fits) {
+      while (search_around()) {
+      }
+      take_back();
+      settle_frontier();
+      finish();
+    }
+    // Where no balanced point fits, one that recomputes some of its layers may.
+    place();
+    if (!any_fits && result_.placed.empty()) {
       explain_nothing();
       return std::move(result_);
     }
-    while (search_around()) {
-    }
-    take_back();
-    settle_frontier();
-    finish();
-    begin_phase("placing layers");
-    result_.placed = place_best(space_, search_, workers_, candidates_to_place(), store_.get(),
-                                [&](const PlanPoint& p) { return key_of("place", p); });
-    // Tables of layers were not among the kinds that the enumeration asked.
-    std::erase_if(result_.placed,
-                  [&](const PlanPoint& p) { return !launch_refusal(space_, p).empty(); });
-    settle_ties(result_.placed);
     begin_phase("running the finalists and the baseline");
     if (space_.spec.seeds > 0)
       result_.finalists = run_finalists(space_, search_, workers_, finalists(), store_.get(),
@@ -333,6 +331,16 @@ class PlanSearch {
     // A reason that begins with the constraint says what of it.
     const std::string& alone = result_.relaxed->tightest;
     result_.tightest = most_of(alone).empty() ? alone : most_of(alone);
+  }
+
+  void place() {
+    begin_phase("placing layers");
+    result_.placed = place_best(space_, search_, workers_, candidates_to_place(), store_.get(),
+                                [&](const PlanPoint& p) { return key_of("place", p); });
+    // Tables of layers were not among the kinds that the enumeration asked.
+    std::erase_if(result_.placed,
+                  [&](const PlanPoint& p) { return !launch_refusal(space_, p).empty(); });
+    settle_ties(result_.placed);
   }
 
   /// The best points, and those that memory refuses and that may be better.

@@ -73,6 +73,8 @@ TEST(Section, NestedErrorsHaveTheirPath) {
   EXPECT_EQ(nested("inner: {}\nleft: 1\nitems: [{n: 1}]"),
             "f:1:8: inner.size: is missing (a size), allowed: a whole number such as 8 or 40Mi, at "
             "least 1");
+  EXPECT_EQ(nested("inner: {size: 1, size:2}\nleft: 1\nitems: [{n: 1}]"),
+            "f:1:18: inner.size: has no blank behind its colon, allowed: size: 2");
   EXPECT_EQ(nested("left: 1\nitems: [{n: 1}]"),
             "f:1:1: inner: is missing, allowed: a mapping with size");
   EXPECT_EQ(nested("inner: 3\nleft: 1\nitems: [{n: 1}]"),

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "base/document_steps.hpp"
@@ -10,6 +11,12 @@
 // Quantiles between two numbers, and how much of a file and of a wrong value is told.
 namespace stepcast {
 namespace {
+
+TEST(Quantile, RanksWithTiesAsSpearmanDoes) {
+  EXPECT_NEAR(rank_correlation({1, 2, 3, 4}, {10, 20, 30, 40}), 1, 1e-12);
+  EXPECT_NEAR(rank_correlation({1, 2, 3}, {3, 2, 1}), -1, 1e-12);
+  EXPECT_NEAR(rank_correlation({1, 2, 2, 3}, {1, 2, 3, 4}), std::sqrt(0.9), 1e-12);
+}
 
 TEST(Quantile, LiesBetweenItsNeighbours) {
   EXPECT_DOUBLE_EQ(quantile({40, 10, 30, 20}, 0), 10);

@@ -42,6 +42,14 @@ double dispatched(const WorkloadSpec& spec) {
   return sum;
 }
 
+// Whole pairs: 10 pairs of 4 experts are 2.5 each.
+TEST(DroppedPairs, CapacityIsOfWholePairs) {
+  MoeSpec moe;
+  EXPECT_DOUBLE_EQ(capacity_over_mean(moe, 10, 4), 3 / 2.5);
+  moe.capacity_factor = 1.3;
+  EXPECT_DOUBLE_EQ(capacity_over_mean(moe, 10, 4), 4 / 2.5);
+}
+
 /// Every expert has as many pairs, and a part of each is dropped.
 TEST(DroppedPairs, DoNotTravel) {
   for (const Dispatch dispatch : {Dispatch::flat, Dispatch::two_hop}) {

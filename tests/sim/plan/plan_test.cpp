@@ -163,6 +163,26 @@ TEST(Plan, SaysWhatStandsInTheWayWhenNothingIsFeasible) {
   EXPECT_EQ(nothing.relaxed->settings, ", --set 'parallel.tp=4'");
 }
 
+// A list of one value is no other question than the value beside one that is worse.
+TEST(Plan, PlacesLayersWhereNoBalancedPointFits) {
+  const PlanFile file(R"(
+stepcast: 1
+name: narrow
+framework: none
+cluster: {extends: clusters/dgx-h100.yaml, devices: 8, device: {memory: {capacity: 40GiB}}}
+model: {extends: models/llama2-7b.yaml, layers: 16}
+parallel: {tp: [1]}
+training: {sequence: 8192, global_batch: 8, micro_batch: 1}
+)");
+  const PlanSpace one = file.read(), two = file.read({"parallel.tp=[1, 8]"});
+  const PlanResult alone = search_plan(one, presets(), 1), beside = search_plan(two, presets(), 1);
+  EXPECT_TRUE(alone.best.empty());
+  ASSERT_FALSE(alone.placed.empty());
+  ASSERT_FALSE(beside.placed.empty());
+  EXPECT_EQ(best_point(one, alone).simulated, best_point(two, beside).simulated);
+  EXPECT_NE(plan_table(one, alone).find("No point with even layers fits"), std::string::npos);
+}
+
 /// The nearest feasible point of a space without any.
 PlanRelaxation nearest(const std::vector<std::string>& overrides) {
   const PlanFile file(dense);
@@ -392,12 +412,6 @@ TEST(Plan, LaunchFilesSayThePointOrNameTheKeys) {
   EXPECT_NE(files(0).find("  schedule.pipeline (zb_h1"), std::string::npos) << files(0);
   EXPECT_EQ(files(0).find("  workload"), std::string::npos) << files(0);
   EXPECT_EQ(files(1).find("  schedule.pipeline"), std::string::npos) << files(1);
-}
-
-TEST(Plan, RanksWithTiesAsSpearmanDoes) {
-  EXPECT_NEAR(rank_correlation({1, 2, 3, 4}, {10, 20, 30, 40}), 1, 1e-12);
-  EXPECT_NEAR(rank_correlation({1, 2, 3}, {3, 2, 1}), -1, 1e-12);
-  EXPECT_NEAR(rank_correlation({1, 2, 2, 3}, {1, 2, 3, 4}), std::sqrt(0.9), 1e-12);
 }
 
 }  // namespace

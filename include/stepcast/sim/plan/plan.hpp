@@ -251,8 +251,8 @@ struct PlanResult {
   std::optional<PlanRelaxation> relaxed;     ///< when nothing is feasible: what would be
 };
 
-/// Searches the space. `workers` processes simulate at a time. When nothing is feasible,
-/// `best` is empty and `tightest` and `nearest` say why. What was timed, simulated and placed is
+/// Searches the space. `workers` processes simulate at a time. When nothing is feasible, `placed`
+/// and `best` are empty, `tightest` and `nearest` say why. What was timed, simulated and placed is
 /// kept in the file `store` (empty: nowhere), so that the same search by the same build of the
 /// program goes on where it was ended, to the same result. Throws EngineError when a point cannot
 /// be simulated, InputError when the store cannot be used.
