@@ -157,6 +157,16 @@ const std::pair<std::string, Place>* asked_by(const Launch& launch, const Settin
 void settle_values(Framework framework, Launch& launch, Draft& draft) {
   const auto settled = [&](Setting& setting) {
     const auto flag = find_flag(framework, setting.name);
+    if (flag && flag->arity == Arity::none && std::ranges::any_of(setting.words, is_unknown)) {
+      const auto* asked = asked_by(launch, setting);
+      draft.wrong(setting, asked == nullptr
+                               ? "is followed by what a command prints, allowed: "
+                                 "flags that are written out"
+                               : "is followed by " + asked->first +
+                                     ", which is not set; give --env " + asked->first + "=VALUE");
+      setting.words.clear();
+      return false;
+    }
     if (!flag || flag->treatment != Treatment::taken || flag->arity != Arity::one) return false;
     const bool open =
         setting.words.empty() || std::ranges::any_of(setting.words, [](const std::string& word) {

@@ -7,7 +7,9 @@
 #include "forms.hpp"
 #include "printed.hpp"
 #include "stepcast/base/confined_files.hpp"
+#include "stepcast/base/known_keys.hpp"
 #include "stepcast/base/suggest.hpp"
+#include "stepcast/sim/scenario/file_kind.hpp"
 
 namespace stepcast {
 namespace {
@@ -139,6 +141,17 @@ void note_framework(Draft& draft, const std::string& chosen, const std::string& 
     draft.note({{path}, "framework", "is " + runs.file + ", by " + runs.words + other});
 }
 
+/// A misspelt setting may be what is said to be missing.
+void name_unknown_keys(const std::vector<std::string>& overrides, Draft& draft) {
+  for (const std::string& text : overrides) {
+    const std::string path = text.substr(0, text.find('='));
+    const Node value{.kind = Node::Kind::scalar, .text = text.substr(text.find('=') + 1)};
+    const std::string wrong = wrong_assignment(describe_scenario_file, path, value);
+    if (wrong.starts_with("is not a known key") && !path.ends_with(".extends"))
+      draft.wrong().push_back({{"--set " + text}, path, wrong});
+  }
+}
+
 void throw_if_wrong(Draft& draft, const std::string& file) {
   if (draft.wrong().empty()) return;
   // One word for each cause: what follows at the same place from it says nothing new.
@@ -222,6 +235,7 @@ ImportedScenario import_launch(const std::string& given, const ImportOptions& op
     draft.wrong({}, "--devices",
                 "is missing: the file does not say how many there are; give --devices N");
   set_cluster(options, devices, search, draft);
+  if (!draft.wrong().empty()) name_unknown_keys(overrides, draft);
   throw_if_wrong(draft, path);
 
   note_framework(draft, chosen, path);
