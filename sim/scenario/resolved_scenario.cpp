@@ -3,6 +3,7 @@
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/graph/task_graph.hpp"
+#include "stepcast/sim/scenario/applied_framework.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 
 namespace stepcast {
@@ -57,7 +58,11 @@ class YamlWriter : public Visitor {
  public:
   YamlWriter(std::size_t indent, std::string& out) : indent_(indent, ' '), out_{out} {}
 
-  void field(const Field& field) override { line(field.key, std::visit(Written{}, field.target)); }
+  void field(const Field& field) override {
+    const std::string text = std::visit(Written{}, field.target);
+    // A model that was written out by hand, or by a launch file, has no name.
+    if (!text.empty() || !std::holds_alternative<Identifier>(field.target)) line(field.key, text);
+  }
   void section(std::string_view key, std::string_view, const Body& body) override {
     std::string inner;
     YamlWriter writer{indent_.size() + 2, inner};
@@ -105,6 +110,18 @@ class YamlWriter : public Visitor {
   std::string& out_;
 };
 
+/// The framework whose rules fill nothing any more, but whose intervals are those of the forecast;
+/// nothing where it was assumed, as it will be again.
+std::string framework_line(const Scenario& scenario) {
+  const AppliedFramework* framework = scenario.framework.get();
+  if (framework == nullptr || framework->id.empty()) return "framework: none\n";
+  if (framework->assumed) return "";
+  const bool shipped = framework->file.ends_with("frameworks/" + framework->id + ".yaml");
+  const std::string name = shipped ? framework->id : in_quotes(framework->file);
+  const std::string recipe = framework->recipe.empty() ? "none" : framework->recipe;
+  return "framework: {extends: " + name + ", recipe: " + recipe + "}\n";
+}
+
 }  // namespace
 
 std::string resolved_yaml(const Scenario& scenario) {
@@ -128,7 +145,8 @@ std::string resolved_yaml(const Scenario& scenario) {
   if (!scenario.question.empty()) text = "# question: " + scenario.question + "\n";
   YamlWriter writer{0, text};
   describe(writer, draft);
-  return text;
+  const std::string none = "framework: \"none\"\n";
+  return text.replace(text.find(none), none.size(), framework_line(scenario));
 }
 
 }  // namespace stepcast

@@ -16,7 +16,8 @@ using test::TemporaryFiles;
 std::string round_trip(const Scenario& scenario, const std::string& what) {
   const TemporaryFiles files;
   const std::string text = resolved_yaml(scenario);
-  const Scenario again = read_scenario(files.write("resolved.yaml", text), {}, {});
+  const Scenario again =
+      read_scenario(files.write("resolved.yaml", text), {}, default_search_path({}));
   EXPECT_EQ(again.content, scenario.content) << what;
   EXPECT_EQ(again.sha256, scenario.sha256) << what;
   return text;
