@@ -68,7 +68,7 @@ void add_campaign_commands(CommandLine& line) {
   const auto [sub, options] =
       line.command(campaign, "campaign",
                    "when a whole training run ends: failures, checkpoints, spare and slow nodes",
-                   "stepcast campaign scenarios/what-if/telechat3-105b-campaign.yaml --within 60d");
+                   "stepcast campaign what-if/telechat3-105b-campaign.yaml --within 60d");
   required(sub, "scenario SCENARIO", options->scenario,
            "scenario or launch file, - for standard input");
   option(sub, "--steps N", options->steps, "of the run, in place of the scenario's");

@@ -124,7 +124,7 @@ Outcome choices(const ChoicesOptions& options) {
 void add_choices_commands(CommandLine& line) {
   const auto [sub, options] = line.command(
       choices, "choices", "which of some values may run, one by one, and why the others may not",
-      "stepcast choices scenarios/telechat3-36b-2048.yaml parallel.tp=4,8,16 --set "
+      "stepcast choices telechat3-36b-2048.yaml parallel.tp=4,8,16 --set "
       "parallel.dp=auto");
   required(sub, "scenario SCENARIO", options->scenario,
            "scenario or launch file, - for standard input");

@@ -180,7 +180,7 @@ CommandLine::CommandLine(std::string_view first)
   app_->add_flag("-v,--verbose", verbose_, "log what is done to stderr");
   app_->add_flag("-q,--quiet", quiet_, "log errors only");
   app_->fallthrough();
-  app_->footer("Start with: stepcast run scenarios/telechat3-36b-2048.yaml");
+  app_->footer("Start with: stepcast run telechat3-36b-2048.yaml");
   if (first == "--version") return;
   const std::string word = " " + std::string(first) + " ";
   const auto has = [&](const CommandFamily& family) {

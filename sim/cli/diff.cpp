@@ -85,8 +85,12 @@ Outcome diff(const DiffOptions& options) {
   const std::vector<std::string> launch = launch_of(after, options.launch, overrides, search);
   if (alone && overrides.empty())
     bad_option("B", "is missing, allowed: a second scenario or result, or --set K=V");
+  // A size of the vocabulary counts for both sides where both are launch files without one.
+  std::vector<std::string> same = options.overrides;
+  const std::vector<std::string> launch_before =
+      alone ? launch : launch_of(options.before, options.launch, same, search);
   const std::vector<DiffSide> sides =
-      read_sides({{options.before, {}, launch}, {after, overrides, launch}}, search,
+      read_sides({{options.before, {}, launch_before}, {after, overrides, launch}}, search,
                  jobs_option(options.jobs));
   const std::vector<PublishedPair> pairs = read_pairs(search);
   return shown(diff_table(sides[0], sides[1], listed(options.inputs), pairs), options.json,

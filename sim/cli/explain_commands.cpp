@@ -95,7 +95,7 @@ Outcome explain(const ExplainOptions& options) {
 void add_explain_commands(CommandLine& line) {
   const auto [sub, options] =
       line.command(explain, "explain", "what bounds the step, and what would shorten it",
-                   "stepcast explain scenarios/telechat3-36b-2048.yaml --svg buy.svg");
+                   "stepcast explain telechat3-36b-2048.yaml --svg buy.svg");
   required(sub, "scenario SCENARIO", options->scenario,
            "scenario or launch file, - for standard input");
   CommandLine::overrides(sub, options->overrides);

@@ -65,8 +65,7 @@ Outcome export_file(const ExportOptions& options) {
 void add_export_commands(CommandLine& line) {
   const auto [sub, options] = line.command(
       export_file, "export", "write a scenario as the launch file of a training framework",
-      "stepcast export scenarios/deepseek-v3-2048.yaml --to mindformers -o pretrain.yaml",
-      OutputForm::any);
+      "stepcast export deepseek-v3-2048.yaml --to mindformers -o pretrain.yaml", OutputForm::any);
   required(sub, "scenario SCENARIO", options->scenario,
            "scenario or launch file, - for standard input");
   option(sub, "--to KIND", options->to,

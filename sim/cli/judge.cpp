@@ -256,7 +256,7 @@ Outcome judge(const JudgeOptions& options) {
 void add_judge_commands(CommandLine& line) {
   const auto [sub, options] = line.command(
       judge, "judge", "compare the fast engine with SimGrid alone; exit 1 where they differ",
-      "stepcast judge scenarios/telechat3-105b-4096.yaml --devices 128");
+      "stepcast judge telechat3-105b-4096.yaml --devices 128");
   required(sub, "scenarios SCENARIO", options->scenarios, "scenario or launch files");
   option(sub, "--devices N", options->devices,
          "cut what is larger to the largest job like it of so many, default 128");

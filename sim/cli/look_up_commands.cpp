@@ -61,7 +61,7 @@ void add_new(CommandLine& line) {
 void add_keys(CommandLine& line) {
   const auto [sub, options] =
       line.command(keys, "keys", "find keys of a scenario by a word: default, values, meaning",
-                   "stepcast keys recompute --in scenarios/telechat3-36b-2048.yaml");
+                   "stepcast keys recompute --in telechat3-36b-2048.yaml");
   required(sub, "word WORD", options->words,
            "part of a key, of its values or of its meaning; all count");
   option(sub, "--in SCENARIO", options->scenario,

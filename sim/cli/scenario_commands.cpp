@@ -7,7 +7,7 @@ namespace {
 void add_run(CommandLine& line) {
   const auto [sub, options] =
       line.command(run, "run", "predict one step of a scenario",
-                   "stepcast run scenarios/telechat3-36b-2048.yaml --set parallel.vpp=4 --json -");
+                   "stepcast run telechat3-36b-2048.yaml --set parallel.vpp=4 --json -");
   required(sub, "scenario SCENARIO", options->scenario,
            "scenario or launch file, - for standard input");
   CommandLine::overrides(sub, options->overrides);

@@ -17,7 +17,7 @@ void add_tables(CLI::App* sub, std::string& csv, std::string& json) {
 void add_sweep(CommandLine& line) {
   const auto [sub, options] =
       line.command(sweep, "sweep", "predict every point of a sweep file; resumes from a store",
-                   "stepcast sweep scenarios/scaling/telechat3-105b.yaml --store "
+                   "stepcast sweep scaling/telechat3-105b.yaml --store "
                    "results.sqlite --csv points.csv");
   add_sweep_options(sub, *options);
   CommandLine::jobs(sub, options->workers);
@@ -35,9 +35,9 @@ void add_results(CommandLine& line) {
 }
 
 void add_scale(CommandLine& line) {
-  const auto [sub, options] = line.command(
-      scale, "scale", "how a scenario scales over devices: efficiency, and what grows",
-      "stepcast scale scenarios/telechat3-105b-4096.yaml --devices 256..8192 --svg curve.svg");
+  const auto [sub, options] =
+      line.command(scale, "scale", "how a scenario scales over devices: efficiency, and what grows",
+                   "stepcast scale telechat3-105b-4096.yaml --devices 256..8192 --svg curve.svg");
   required(sub, "file FILE", options->file,
            "scenario or launch file, or sweep file that varies cluster.devices");
   option(sub, "--devices LIST", options->devices, "128..8192 doubles, 128,1024,7968 lists");
@@ -63,7 +63,7 @@ void add_scale(CommandLine& line) {
 void add_check(CommandLine& line) {
   const auto [sub, options] = line.command(
       check, "check", "compare scenarios with what they expect; exit 1 where one fails",
-      "stepcast check scenarios/regression --junit check.xml");
+      "stepcast check regression --junit check.xml");
   required(sub, "paths PATH", options->paths, "scenarios with expect:, or folders of them");
   CommandLine::jobs(sub, options->workers);
   sub->add_flag("--update", options->update, "write what came out into the files, in place");
@@ -91,8 +91,8 @@ void add_launch(CLI::App* sub, std::vector<std::string>& launch) {
 void add_diff(CommandLine& line) {
   const auto [sub, options] = line.command(
       diff, "diff", "what differs between two scenarios or results, and where the time went",
-      "stepcast diff scenarios/telechat3-105b-4096.yaml "
-      "scenarios/what-if/telechat3-105b-ep64.yaml");
+      "stepcast diff telechat3-105b-4096.yaml "
+      "what-if/telechat3-105b-ep64.yaml");
   required(sub, "before A", options->before, "scenario or launch file, or result of run --json");
   option(sub, "after B", options->after, "what it is compared with; without it A with --set");
   CommandLine::overrides(sub, options->overrides);
@@ -107,7 +107,7 @@ void add_diff(CommandLine& line) {
 void add_compare(CommandLine& line) {
   const auto [sub, options] =
       line.command(compare, "compare", "scenarios, results and variants side by side",
-                   "stepcast compare scenarios/telechat3-105b-4096.yaml --set "
+                   "stepcast compare telechat3-105b-4096.yaml --set "
                    "parallel.vpp=4 --set 'parallel.tp=4; parallel.dp=auto'");
   required(sub, "files A B C", options->files,
            "scenarios or launch files, or results of run --json; or a scenario and a profile "
