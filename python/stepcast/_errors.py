@@ -50,8 +50,8 @@ class ForecastTimeout(StepcastError, TimeoutError):
 
 
 def without_options(text: str) -> str:
-    """``--set parallel.tp=4`` is ``parallel.tp=4`` in Python, ``--devices N`` is ``devices N``."""
-    return re.sub(r"(^|\s)--(?:set )?(?=\w)", r"\1", text)
+    """``--set parallel.tp=4`` is ``parallel.tp=4`` in Python, ``--devices N`` is ``devices N``; commands stay."""
+    return re.sub(r"(stepcast [a-z]+ [^;,()']*)|(^|\s)--(?:set )?(?=\w)", lambda found: found[1] or found[2], text)
 
 
 def problem_of(error: Mapping[str, Any], name: str) -> Problem:

@@ -234,8 +234,9 @@ std::optional<Framework> framework_of(const Node& root, const SearchPath& search
   if (named != nullptr) {
     reading.failed.insert("framework");
     reading.report(named->place, "framework",
-                   "names nothing, allowed: a name that stepcast list frameworks shows, a path, a "
-                   "mapping with extends, none");
+                   std::string(named->kind == Node::Kind::list ? "is a list" : "names nothing") +
+                       ", allowed: a name that stepcast list frameworks shows, a path, a mapping "
+                       "with extends, none");
     return {};
   }
   const Node* usual = node_at(root, "cluster.device.framework");

@@ -112,6 +112,9 @@ class Errors(unittest.TestCase):
         self.assertIn(problem.text, str(caught.exception))
         again = pickle.loads(pickle.dumps(caught.exception))
         self.assertEqual(again.problems, caught.exception.problems)
+        with self.assertRaises(stepcast.ScenarioError) as caught:
+            stepcast.forecast("telechat3-36b")
+        self.assertIn("stepcast new --model telechat3-36b", str(caught.exception))
 
     def test_are_those_of_the_terminal(self):
         with self.assertRaises(stepcast.ScenarioError) as caught:
