@@ -9,6 +9,7 @@
 extern "C" const char* __asan_default_options();  // NOLINT(bugprone-reserved-identifier): the name
                                                   // that the run time asks for
 
+// NOLINTNEXTLINE(readability-identifier-naming, bugprone-reserved-identifier)
 extern "C" const char* __asan_default_options() {
   return "intercept_tls_get_addr=0";
 }  // NOLINT(bugprone-reserved-identifier)

@@ -19,7 +19,8 @@ class PathWriter {
             bool in_list) {
     for (const auto& [key, value] : mapping["properties"].items()) {
       if (key == "extends") continue;
-      const std::string here = pointer + "/properties/" + key;
+      std::string here = pointer;
+      here += "/properties/" + key;
       add(path + key, here, in_list);
       if (value.contains("$comment")) continue;  // a plain value
       inside(value, here, path + key, in_list);

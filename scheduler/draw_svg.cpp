@@ -170,7 +170,7 @@ class Picture {
     // A name with its chunk where there is room, else without, else none.
     for (const std::string& label : {name, to_string(unit, 1)}) {
       if (static_cast<double>(label.size()) * character + 2 > width) continue;
-      svg += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", number(begin + width / 2),
+      svg += fmt::format(R"(<text x="{}" y="{}">{}</text>)", number(begin + width / 2),
                          number(top + height / 2 + 3.5), label);
       break;
     }

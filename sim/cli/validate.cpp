@@ -26,7 +26,7 @@ Outcome validate(const ValidateOptions& options) {
           job ? launch_overrides(file, options.overrides, options.launch, search)
               : options.overrides;
       const std::string more = check_file(kind, file, overrides, search);
-      outcome.text += file + ": valid" + more + "\n";
+      outcome.text.append(file).append(": valid").append(more).append("\n");
     } catch (const InputError& error) {
       outcome.complaint += std::string(error.what()) + "\n";
       outcome.exit_code = bad_input;

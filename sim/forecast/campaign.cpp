@@ -159,7 +159,7 @@ CampaignModel model_of(const Scenario& s) {
   m.repair = c.repair;
   if (c.link_flaps && c.link_flaps->per_link_hour > 0) {
     constexpr double hour = 3600;
-    const double links = static_cast<double>(nic_links(s.cluster));
+    const auto links = static_cast<double>(nic_links(s.cluster));
     // Flaps of n links come n times as often as those of one.
     m.flap_distance = Seconds{hour / (c.link_flaps->per_link_hour * links)};
     m.flap = c.link_flaps->duration;
@@ -268,13 +268,14 @@ std::vector<CampaignRun> play_all(const Scenario& s, const CampaignModel& m,
 
 std::vector<double> walls(const std::vector<CampaignRun>& runs) {
   std::vector<double> list;
+  list.reserve(runs.size());
   for (const CampaignRun& run : runs) list.push_back(run.wall.value());
   return list;
 }
 
 CampaignRun mean_of(const std::vector<CampaignRun>& runs, double& failures, double& flaps) {
   CampaignRun sum;
-  const double n = static_cast<double>(runs.size());
+  const auto n = static_cast<double>(runs.size());
   // Means first, added over the parts, so that they add up to the mean wall.
   for (const CampaignRun& r : runs) {
     for (const auto part : {&CampaignRun::wall, &CampaignRun::computing, &CampaignRun::saving,

@@ -41,6 +41,7 @@ WorstReplica worst_replica(const StepSetup& setup, const LockStep& lock_step,
   const PaceEstimate estimate(setup.programs, setup.scenario.pipeline_shape());
   const double even = estimate(std::vector(setup.programs.size(), SpeedFactors{}));
   std::vector<double> expected;
+  expected.reserve(paces.size());
   // What a pace costs is the difference of two estimates, so that their common error goes.
   for (const auto& pace : paces) expected.push_back(calm.value() + estimate(pace) - even);
   std::vector<std::uint32_t> order(paces.size());

@@ -116,7 +116,8 @@ double Arguments::rate(std::string_view name) {
 
 std::string Arguments::text(std::string_view name, std::string missing) {
   const std::string* text = word(name);
-  return text == nullptr ? std::move(missing) : *text;
+  if (text == nullptr) return missing;
+  return *text;
 }
 
 std::vector<std::int64_t> Arguments::counts(std::string_view name) {

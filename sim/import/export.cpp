@@ -22,6 +22,7 @@ constexpr std::array<Export, 3> exports{{{"megatron", megatron_script},
 
 std::vector<std::string> export_kinds() {
   std::vector<std::string> kinds;
+  kinds.reserve(exports.size());
   for (const Export& each : exports) kinds.emplace_back(each.kind);
   return kinds;
 }

@@ -35,7 +35,7 @@ std::string ending_by_text(const std::string& text) {
     if (first.starts_with('{')) return "json";
     if (first.starts_with('[')) return "toml";
     const bool python = first.starts_with("from ") || first.starts_with("import ") ||
-                        first.starts_with("def ") || first.starts_with("\"\"\"");
+                        first.starts_with("def ") || first.starts_with(R"(""")");
     if (python) return "py";
     const std::size_t name = first.find_first_not_of(
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");

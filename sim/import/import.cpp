@@ -210,7 +210,8 @@ ImportedScenario import_launch(const std::string& given, const ImportOptions& op
   for (std::string& text : overrides)
     for (const std::string kind : {"cluster", "model"})
       if (const std::string key = kind + ".extends="; text.starts_with(key))
-        text = key + "'" + preset_name(kind, text.substr(key.size()), search) + "'";
+        text.replace(key.size(), std::string::npos,
+                     "'" + preset_name(kind, text.substr(key.size()), search) + "'");
   const std::string chosen = chosen_framework(overrides);
   Draft draft{overrides};
   const LaunchForm& form = form_for(path, options, search);

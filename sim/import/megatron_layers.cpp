@@ -44,7 +44,7 @@ std::optional<Cut> stages_cut(MegatronLaunch& launch, const Setting* first, cons
     const bool given =
         (s == 0 && first != nullptr) || (s + 1 == of_stage.size() && last != nullptr);
     // Interleaving then cuts each stage evenly.
-    if (!given) of_stage[s] = rest / stages;
+    if (!given && stages > 0) of_stage[s] = rest / stages;
     if (of_stage[s] % launch.vpp != 0) {
       launch.args.fail(named, "gives a stage " + std::to_string(of_stage[s]) +
                                   " layers, which its " + std::to_string(launch.vpp) +

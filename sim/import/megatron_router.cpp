@@ -30,14 +30,15 @@ void import_balance(MegatronLaunch& launch) {
   if (type == nullptr && coefficient == nullptr) return;
   std::vector<std::string> words =
       type == nullptr || type->words.empty() ? std::vector<std::string>{"aux_loss"} : type->words;
+  const Setting& named = type != nullptr ? *type : *coefficient;
   bool loss = false;
   for (const std::string& word : words) {
     // Several kinds may stand together; one with a loss is enough for its kernels.
     const bool known = std::ranges::find(with_loss, word) != with_loss.end();
     if (word == "sinkhorn")
-      launch.draft.note(*type, "is not modelled: rounds of Sinkhorn in the router");
+      launch.draft.note(named, "is not modelled: rounds of Sinkhorn in the router");
     else if (!known && std::ranges::find(without_loss, word) == without_loss.end())
-      return launch.args.fail(*type, "names " + word +
+      return launch.args.fail(named, "names " + word +
                                          ", allowed: aux_loss, seq_aux_loss, global_aux_loss, "
                                          "sinkhorn, none" +
                                          (launch.mindspeed() ? ", pai_megatron_aux_loss, "

@@ -50,10 +50,11 @@ std::string set_model_folder(const Setting* named, const std::string& launch_fil
             "; give --set model.hf_config=config.json, that of the model");
     return {};
   }
-  const std::string path = path_of(*file);
+  std::string path = path_of(*file);
   draft.set("model.hf_config", "'" + path + "'", {named});
   // Parts of a model beside its language model are named, not modelled.
-  if (const std::string left_out = left_out_of_hugging_face(path); !left_out.empty())
+  if (const std::string left_out = left_out_of_hugging_face(path);
+      named != nullptr && !left_out.empty())
     draft.note({named->place, named->shown(), left_out});
   return path;
 }

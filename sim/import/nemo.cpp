@@ -256,7 +256,7 @@ void import_peft(const std::vector<Setting>& settings, Draft& draft) {
   const auto ends = [&name](std::string_view end) { return name.ends_with(end); };
   const bool canonical = bridge && (ends("CanonicalLoRA") || ends("canonical_lora"));
   if (!canonical && (!(ends(".LoRA") || name == "LoRA" || name == "lora")))
-    return arguments.fail(bridge ? *kind : *scheme,
+    return arguments.fail(bridge ? "peft._target_" : "model.peft.peft_scheme",
                           "is '" + name +
                               "', which training.adapters lacks, allowed: lora, canonical_lora, "
                               "or without it");

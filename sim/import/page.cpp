@@ -23,7 +23,7 @@ std::string taken_values(const Flag& flag) {
 }
 
 std::string meaning(const Flag& flag) {
-  const std::string note = cell(flag.note);
+  std::string note = cell(flag.note);
   const std::string key = "`" + std::string(flag.key) + "`";
   switch (flag.treatment) {
     case Treatment::taken:

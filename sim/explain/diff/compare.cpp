@@ -54,6 +54,7 @@ std::string times_line(const std::string& name, const std::vector<std::optional<
 
 std::vector<std::optional<double>> step_times(const std::vector<DiffSide>& sides) {
   std::vector<std::optional<double>> times;
+  times.reserve(sides.size());
   for (const DiffSide& side : sides) times.emplace_back(side.step_time);
   return times;
 }

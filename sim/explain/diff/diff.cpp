@@ -63,6 +63,7 @@ bool comparable(const std::vector<DiffSide>& sides) {
 std::vector<InputRow> differing_inputs(const std::vector<DiffSide>& sides) {
   if (!comparable(sides)) return {};
   std::vector<std::map<std::string, std::string>> maps;
+  maps.reserve(sides.size());
   for (const DiffSide& side : sides) maps.emplace_back(side.inputs.begin(), side.inputs.end());
   std::vector<InputRow> rows;
   // Keys in the order of the first side that has them, so that rows follow the reference page.
