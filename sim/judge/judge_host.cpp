@@ -97,7 +97,7 @@ void Job::add_unit(Member& a, const StageOrder& order) {
 
 /// By the first rank: none is far behind another.
 void Job::tell_progress(const Member& a) const {
-  const double units = static_cast<double>(input_.step.orders[a.stage].size());
+  const auto units = static_cast<double>(input_.step.orders[a.stage].size());
   const double steps = a.host.step + static_cast<double>(a.host.next_unit) / units;
   tell_share(std::min(1.0, steps / static_cast<double>(step_ends_.size())));
 }

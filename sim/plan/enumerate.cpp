@@ -158,8 +158,8 @@ class Enumerator {
   void branch_base(std::uint32_t base) {
     const Scenario& scenario = space_.bases[base].scenario;
     // Points are counted in products: a refusal says how many fall with it.
-    const double experts = static_cast<double>(dims_.ep.size() * dims_.etp.size());
-    const double batches =
+    const auto experts = static_cast<double>(dims_.ep.size() * dims_.etp.size());
+    const auto batches =
         static_cast<double>(dims_.micro_batch.size() * dims_.sequence_parallel.size());
     const double whole = inner() * experts * batches;
     if (!keeps_constraints(scenario, space_.spec)) {

@@ -32,10 +32,11 @@ bool covers(const std::vector<int>& more, const std::vector<int>& less) {
 void keep_largest(std::vector<std::vector<int>>& moments) {
   std::vector<std::vector<int>> kept;
   // From the largest on, so that most are covered when they come.
-  for (auto moment = moments.rbegin(); moment != moments.rend(); ++moment) {
-    if (std::ranges::any_of(kept, [&](const auto& k) { return covers(k, *moment); })) continue;
-    std::erase_if(kept, [&](const auto& k) { return covers(*moment, k); });
-    kept.push_back(*moment);
+  std::ranges::reverse(moments);
+  for (const std::vector<int>& moment : moments) {
+    if (std::ranges::any_of(kept, [&](const auto& k) { return covers(k, moment); })) continue;
+    std::erase_if(kept, [&](const auto& k) { return covers(moment, k); });
+    kept.push_back(moment);
   }
   moments = std::move(kept);
 }

@@ -239,9 +239,10 @@ std::optional<PlacedLayers> place_evenly(const PlacementProblem& problem) {
   const LayerSums sums(problem);
   const auto stages = static_cast<std::size_t>(problem.stages);
   const auto chunks = static_cast<std::size_t>(problem.chunks);
-  const auto ends = balanced_ends({sums.unit, problem.first.unit, problem.last.unit},
+  const auto ends = balanced_ends({{sums.unit, problem.first.unit, problem.last.unit}},
                                   {ChunkPlacement::loop, problem.stages, problem.chunks});
   std::vector<LayerSlice> slices;
+  slices.reserve(ends.size());
   for (const std::size_t end : ends)
     slices.push_back({slices.empty() ? 0 : slices.back().end, end, 0});
   for (std::size_t s = 0; s < stages; ++s)

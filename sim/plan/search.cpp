@@ -38,6 +38,7 @@ std::vector<double> places(const std::vector<PlanScore>& scores) {
   std::vector<PlanScore> sorted(scores);
   std::ranges::sort(sorted);
   std::vector<double> numbers;
+  numbers.reserve(scores.size());
   for (const PlanScore& score : scores)
     numbers.push_back(
         static_cast<double>(std::ranges::lower_bound(sorted, score) - sorted.begin()));

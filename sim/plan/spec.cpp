@@ -56,7 +56,7 @@ std::vector<PlanMeasure> frontier_measures(const PlanSpec& spec) {
 
 /// The product is a double, because a space may be larger than any integer type.
 double PlanDimensions::size() const {
-  double size = static_cast<double>(schedules.size());
+  auto size = static_cast<double>(schedules.size());
   for (const auto* values :
        {&tp, &pp, &vpp, &cp, &ep, &etp, &zero, &micro_batch, &sequence_parallel})
     size *= static_cast<double>(values->size());

@@ -110,7 +110,10 @@ std::vector<double> cells(const FleetSpec& fleet, const std::vector<NodeMix>& mi
     double next = begin;
     for (const double date : possible(fleet, mixes)) {
       next = std::max(next, date - widest * sigma);
-      for (; next <= date + widest * sigma; next += width) edges.push_back(next);
+      while (next <= date + widest * sigma) {
+        edges.push_back(next);
+        next += width;
+      }
     }
     return edges;
   }
@@ -123,8 +126,8 @@ std::vector<double> cells(const FleetSpec& fleet, const std::vector<NodeMix>& mi
 /// Nodes that hold one device after the other of a group that waits for all of its ranks.
 std::vector<NodeMix> filled_nodes(std::uint32_t ranks, std::uint32_t node_devices) {
   std::vector<NodeMix> mixes;
-  if (ranks >= node_devices)
-    mixes.push_back({{{1, node_devices}}, static_cast<double>(ranks / node_devices)});
+  const std::uint32_t whole = ranks / node_devices;
+  if (whole > 0) mixes.push_back({{{1, node_devices}}, static_cast<double>(whole)});
   if (ranks % node_devices > 0) mixes.push_back({{{1, ranks % node_devices}}, 1});
   return mixes;
 }

@@ -63,6 +63,7 @@ void Replayer::consider_skip() {
   if (std::ranges::any_of(marks, same_pace) && engine_.may_shift()) {
     settle();
     describe(now);
+    // NOLINTNEXTLINE(modernize-loop-convert): clang 14 compiles no views of libstdc++
     for (auto before = marks.rbegin(); before != marks.rend(); ++before) {
       if (!same_pace(*before) || !skip_since(*before, now)) continue;
       // Older marks describe dates before the jump.
@@ -142,8 +143,8 @@ double Replayer::name_of(std::uint64_t tag) const {
   if (what == Tag::transfer || what == Tag::mark)
     return static_cast<double>(index) * tag_kinds + kind;
   const auto id = static_cast<std::uint32_t>(index);
-  const double flow = static_cast<double>(index >> 32U);
-  const double names = static_cast<double>(ranks_.size() * streams);
+  const auto flow = static_cast<double>(index >> 32U);
+  const auto names = static_cast<double>(ranks_.size() * streams);
   return (flow * names + name_of(meetings_[id])) * tag_kinds + kind;
 }
 

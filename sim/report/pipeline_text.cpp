@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "stepcast/base/palette.hpp"
 #include "stepcast/base/text.hpp"
@@ -75,7 +76,7 @@ std::string painted(const std::vector<Cell>& cells, bool colour) {
 std::vector<Cell> row_of(const Recording::RankRecord& rank, double scale, std::size_t columns) {
   std::vector<Cell> cells(columns, {' ', ""});
   const auto column = [&](double time) {
-    return std::min(columns, static_cast<std::size_t>(time * scale + 0.5));
+    return std::min(columns, static_cast<std::size_t>(std::lround(time * scale)));
   };
   const auto beside = cell_of(WaitPart::exposed);
   // What is drawn later covers what it holds: first prologue and epilogue, then waits, then units.

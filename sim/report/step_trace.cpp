@@ -157,6 +157,7 @@ std::string step_trace_csv(const Scenario& scenario, const RecordedRun& run) {
   std::string text = header;
   for (std::size_t s = 0; s < steps.size(); ++s) {
     std::vector<Row> rows;
+    rows.reserve(profiles.size());
     for (const Profile& profile : profiles) rows.push_back(row_of(profile, steps[s]));
     // Rows of a stage have the largest of its ranks in each column.
     std::vector<Row> largest(run.programs.size());

@@ -65,10 +65,10 @@ const char* category(const Recording::Piece& piece) {
 struct SegmentArgs {
   explicit SegmentArgs(const SegmentWork& work) : least{work.least} {
     if (work.launches == 0) return;
-    head = fmt::format(",\"args\":{{\"launches\":{},\"flops\":{:.9g},\"bytes\":{:.9g}",
-                       work.launches, work.flops, work.bytes);
-    bound = fmt::format(",\"bound\":\"{}\"", name(work.bound));
-    if (!work.shape.empty()) shape = ",\"shape\":\"" + work.shape + "\"";
+    head = fmt::format(R"(,"args":{{"launches":{},"flops":{:.9g},"bytes":{:.9g})", work.launches,
+                       work.flops, work.bytes);
+    bound = fmt::format(R"(,"bound":"{}")", name(work.bound));
+    if (!work.shape.empty()) shape = R"(,"shape":")" + work.shape + "\"";
   }
 
   void write(double worked, std::string& text) const {
@@ -94,7 +94,7 @@ class TraceWriter {
       : scenario_{scenario}, run_{run}, ranks_{ranks}, out_{out} {}
 
   void write() {
-    end(put(buffer_.data(), "{\"displayTimeUnit\":\"ms\",\"traceEvents\":["));
+    end(put(buffer_.data(), R"({"displayTimeUnit":"ms","traceEvents":[)"));
     for (std::uint32_t c = 0; c < run_.recording.ranks.size(); ++c) {
       if (shows(c)) rank(c);
     }
@@ -124,16 +124,11 @@ class TraceWriter {
         "{} (stands for {})\"}}}}",
         c + 1, classes.stage[c].value, classes.representative[c].value, classes.ranks[c]);
     // Ranks stand stage by stage.
-    event(
-        "{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_sort_index\",\"args\":{{\"sort_index\":{}}}}"
-        "}",
-        c + 1, classes.stage[c].value * classes.class_of.size() + c);
+    event(R"({{"ph":"M","pid":{},"name":"process_sort_index","args":{{"sort_index":{}}}}})", c + 1,
+          classes.stage[c].value * classes.class_of.size() + c);
     for (int t = host_thread; t < static_cast<int>(std::size(thread_names)); ++t) {
-      event(
-          "{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"thread_name\",\"args\":{{\"name\":\"{}"
-          "\"}}"
-          "}}",
-          c + 1, t, thread_names[t]);
+      event(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})", c + 1,
+            t, thread_names[t]);
       event(
           "{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"thread_sort_index\",\"args\":{{\"sort_"
           "index\":{}}}}}",
@@ -212,7 +207,7 @@ class TraceWriter {
     std::vector<std::string> args;
     args.reserve(program.calls.size());
     for (const StageCall& call : program.calls)
-      args.push_back(fmt::format(",\"args\":{{\"bytes\":{:.9g},\"group\":\"{}\"}}",
+      args.push_back(fmt::format(R"(,"args":{{"bytes":{:.9g},"group":"{}"}})",
                                  call.call.bytes.value(), name(call.group)));
     for (std::uint32_t e = 0; e < record.entries.size(); ++e) {
       const Recording::Entry& entry = record.entries[e];
@@ -257,14 +252,14 @@ class TraceWriter {
       text = put_place(text, point.rank_class, point.thread, point.time);
       text = put(text, ",\"id\":");
       text = put_number(text, arrows_);
-      text = put(text, ",\"name\":\"");
+      text = put(text, R"(,"name":")");
       text = put(text, name);
-      end(put(text, "\",\"cat\":\"arrow\"}"));
+      end(put(text, R"(","cat":"arrow"})"));
     };
     ++arrows_;
-    write_end("{\"ph\":\"s\",\"pid\":", from);
+    write_end(R"({"ph":"s","pid":)", from);
     // The arrow ends at the span around its end, not at the next one.
-    write_end("{\"ph\":\"f\",\"bp\":\"e\",\"pid\":", to);
+    write_end(R"({"ph":"f","bp":"e","pid":)", to);
   }
 
   /// From the sender to the receiver, and from the last to arrive at a collective to the others.
@@ -317,9 +312,9 @@ class TraceWriter {
 
   void memory(std::uint32_t c) {
     for (const MemoryMoment& moment : memory_over_time(scenario_, run_, c)) {
-      char* text = put_number(begin("{\"ph\":\"C\",\"pid\":", 0), c + 1);
+      char* text = put_number(begin(R"({"ph":"C","pid":)", 0), c + 1);
       text = put_micros(put(text, ",\"ts\":"), moment.time);
-      text = put(text, ",\"name\":\"memory\",\"args\":{\"GiB\":");
+      text = put(text, R"(,"name":"memory","args":{"GiB":)");
       end(put(put_fixed<4>(text, moment.bytes / gibibyte), "}}"));
     }
   }
@@ -328,7 +323,7 @@ class TraceWriter {
   void links() {
     const double part = run_.recording.end / static_cast<double>(counter_parts);
     std::set<LinkKind> seen;
-    event("{{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\",\"args\":{{\"name\":\"links\"}}}}");
+    event(R"({{"ph":"M","pid":0,"name":"process_name","args":{{"name":"links"}}}})");
     for (const LinkUsage& usage : link_usage(run_, counter_parts)) {
       if (usage.bytes <= 0 || !seen.insert(usage.kind).second) continue;
       double before = -1;
@@ -361,13 +356,13 @@ class TraceWriter {
   void span(std::uint32_t c, int thread, double from, double to, std::string_view name,
             std::string_view category, std::string_view args = {}) {
     if (to <= from) return;
-    char* text = begin("{\"ph\":\"X\",\"pid\":", name.size() + category.size() + args.size());
+    char* text = begin(R"({"ph":"X","pid":)", name.size() + category.size() + args.size());
     text = put_place(text, c, thread, from);
     text = put(text, ",\"dur\":");
     text = put_micros(text, to - from);
-    text = put(text, ",\"name\":\"");
+    text = put(text, R"(,"name":")");
     text = put(text, name);
-    text = put(text, "\",\"cat\":\"");
+    text = put(text, R"(","cat":")");
     text = put(text, category);
     text = put(text, "\"");
     text = put(text, args);

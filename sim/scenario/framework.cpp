@@ -288,7 +288,8 @@ class FrameworkMappings {
     }
     std::vector<std::string> found;
     found.reserve(versions.size());
-    for (const auto& [name, version] : versions) found.push_back(name + "-" + version);
+    for (const auto& [name, version] : versions)
+      found.push_back(std::string(name).append("-").append(version));
     return found;
   }
 

@@ -146,7 +146,7 @@ std::optional<fs::path> framework_file(const std::string& name, const fs::path& 
   if (name.find('/') != std::string::npos || name.ends_with(".yaml"))
     return find_file(name, directory, search);
   const std::string file = name + ".yaml";
-  if (const auto found = find_file(fs::path(frameworks_folder) / file, {}, search)) return found;
+  if (auto found = find_file(fs::path(frameworks_folder) / file, {}, search)) return found;
   return directory.filename() == frameworks_folder ? find_file(file, directory, {}) : std::nullopt;
 }
 

@@ -93,8 +93,7 @@ std::optional<std::filesystem::path> named(const Node& root, const SearchPath& s
   const auto directory = directory_of(place);
   // Traces are a folder, which the search path does not know.
   if (folder && is_folder(directory / draft.graph)) return directory / draft.graph;
-  if (const auto file = folder ? std::nullopt : find_file(draft.graph, directory, search))
-    return file;
+  if (auto file = folder ? std::nullopt : find_file(draft.graph, directory, search)) return file;
   reading.report(place, path,
                  "names '" + shortened(draft.graph) + "', which does not exist, allowed: " +
                      (folder ? "a folder of traces PREFIX.RANK.et" : "a file of run --graph"));

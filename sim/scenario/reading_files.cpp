@@ -177,8 +177,8 @@ void suggest_paths(Reading& reading) {
     // Sizes of models and kinds of clusters are names of presets.
     if (found.empty() && (d.path == "model." + name || d.path == "cluster." + name)) {
       const std::string kind = d.path.substr(0, head.size() - 1);
-      d.message += "; another " + kind + " is --" + kind +
-                   " NAME or extends: NAME, see stepcast list " + kind + "s";
+      d.message.append("; another ").append(kind).append(" is --").append(kind);
+      d.message.append(" NAME or extends: NAME, see stepcast list ").append(kind).append("s");
     }
     if (found.empty() || found.size() > most) continue;
     d.message += "; did you mean " + joined(found) + "?";

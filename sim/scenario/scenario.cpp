@@ -206,7 +206,8 @@ void throw_if_wrong(Reading& reading) {
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
 }
 
-Scenario read_root(Node root, std::string question, const SearchPath& search, Reading reading) {
+Scenario read_root(Node root, std::string question, const SearchPath& search,
+                   const Reading& reading) {
   FramedDraft framed = read_framed(std::move(root), search, reading);
   throw_if_wrong(framed.reading);
   Scenario& scenario = framed.draft.scenario;
@@ -322,7 +323,7 @@ std::string wrong_scenario_value(std::string_view path, const Node& value) {
   if (path.starts_with("framework.")) return {};  // who reads the scenario says
   if (path == "framework" && value.kind == Node::Kind::mapping) return {};
   ScenarioDraft draft;
-  const std::string wrong =
+  std::string wrong =
       wrong_assignment([&](Visitor& visitor) { describe(visitor, draft); }, path, value);
   if (wrong.empty()) return wrong;
   Reading reading;

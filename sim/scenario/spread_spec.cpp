@@ -15,7 +15,7 @@ constexpr double last_seed = 9007199254740992;  // 2^53
 void describe_law(Visitor& visitor, SpreadSpec::Distribution& part, bool needed) {
   using Law = SpreadSpec::Distribution::Law;
   const auto as = [&part](Law law) { part.law = law; };
-  std::size_t which = static_cast<std::size_t>(part.law);
+  auto which = static_cast<std::size_t>(part.law);
   visitor.alternatives(
       "law", "log_normal and normal of mean 1; empirical: drawn from the numbers of a file", which,
       {{"log_normal",

@@ -15,6 +15,7 @@ std::string in_quotes(std::string_view text) { return "'" + std::string(text) + 
 template <class Range, class Name>
 std::string joined_names(const Range& range, Name name) {
   std::vector<std::string> names;
+  names.reserve(std::size(range));
   for (const auto& item : range) names.emplace_back(name(item));
   return joined(names);
 }

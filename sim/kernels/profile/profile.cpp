@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include "profile_rows.hpp"
 #include "stepcast/base/confined_files.hpp"
@@ -63,7 +64,7 @@ double bytes_of(const std::string& shapes, const std::string& types) {
 Operator made(const KernelRow& row, Work work, double flops, LaunchClass launch) {
   const double bytes =
       bytes_of(row.input_shapes, row.input_types) + bytes_of(row.output_shapes, row.output_types);
-  return {row.type, work, Flops{flops}, Bytes{bytes}, launch};
+  return {row.type, std::move(work), Flops{flops}, Bytes{bytes}, launch};
 }
 
 /// [m x k] x [k x n], either side transposed: the output says which is which.

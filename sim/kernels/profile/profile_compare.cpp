@@ -27,6 +27,7 @@ constexpr int rounds = 4;  ///< of a ratio and the pairs that follow from it
 
 std::vector<double> logarithms(const std::vector<double>& durations) {
   std::vector<double> logs;
+  logs.reserve(durations.size());
   for (const double d : durations) logs.push_back(std::log(std::max(d, shortest_launch)));
   return logs;
 }
@@ -221,6 +222,7 @@ Counted count(const KernelTrace& trace, bool whole) {
 
 std::vector<double> durations(const std::vector<Launch>& launches) {
   std::vector<double> all;
+  all.reserve(launches.size());
   for (const Launch& launch : launches) all.push_back(launch.duration);
   return all;
 }
