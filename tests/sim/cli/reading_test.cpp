@@ -116,6 +116,21 @@ TEST(Reading, AnotherClusterOrModelIsTheFileWithItsLineEdited) {
   EXPECT_NE(sides.out.find("cluster.extends=dgx-h100"), std::string::npos) << sides.out;
 }
 
+TEST(Reading, ScriptsAskForWhatTheyLackByName) {
+  const TemporaryFiles files;
+  const std::string launch =
+      files.write("train.sh", "set -u\ntorchrun pretrain_gpt.py --num-layers 2 --bf16 $EXTRA\n");
+  const Ran ran =
+      stepcast_run(files, "run '" + launch + "' --cluster dgx-h100 --set model.vocab=32000");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("--bf16: is followed by EXTRA, which is not set; give --env EXTRA=VALUE"),
+            std::string::npos)
+      << ran.err;
+  EXPECT_NE(ran.err.find("model.vocab: is not a known key; did you mean vocabulary?"),
+            std::string::npos)
+      << ran.err;
+}
+
 TEST(Reading, ClustersAndListsGuessWhatWasMeant) {
   const TemporaryFiles files;
   const std::string launch = files.write("train.sh", "torchrun pretrain_gpt.py --num-layers 2\n");

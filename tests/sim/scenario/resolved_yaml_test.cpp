@@ -44,6 +44,15 @@ TEST(ResolvedYaml, OfEveryShippedScenarioReadsBack) {
                    entry.path().string());
 }
 
+TEST(ResolvedYaml, KeepsTheFrameworkAndLeavesOutANameThatIsNotThere) {
+  const TemporaryFiles files;
+  const std::string path = files.write("small.yaml", test::small_scenario);
+  const std::string text = round_trip(
+      read_scenario(path, {"framework=megatron-core-0.16"}, default_search_path({})), "framed");
+  expect_lines(text, {"framework: {extends: megatron-core-0.16, recipe: default}"});
+  EXPECT_EQ(text.find("name: \n"), std::string::npos) << text;
+}
+
 TEST(ResolvedYaml, WritesTheOneOfTwoKeysThatIsSet) {
   const std::string hosts =
       resolved({"cluster.host.affinity={unbound: 1.5}",
